@@ -1,0 +1,208 @@
+"""The values that flow through the package: frozen, keyword-only, arrays never written to after construction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpen_zoo.hints import Note
+
+U8: TypeAlias = NDArray[np.uint8]
+F64: TypeAlias = NDArray[np.float64]
+Tone: TypeAlias = Literal["colour", "toned", "grey"]
+
+REPORT_VERSION = 1
+
+
+class Verdict(str, Enum):
+    """What became of one face."""
+
+    RESTORED = "restored"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Facts about the file a picture came from, as far as the way back needs them.
+
+    format: Pillow's name of the container (`JPEG`, `PNG`, `WEBP`, `TIFF`, `BMP`, `GIF`…), `""` for pixels without a file.
+    mode: Pillow's mode in the file (`RGB`, `L`, `P`, `CMYK`, `I;16`…). depth: bits per channel in the file.
+    exif: EXIF block with orientation 1 and without GPS and thumbnail, or None. icc: profile of the *written* file
+    (the pixels are sRGB), or None. quality: estimated JPEG quality 1-100, or None.
+    """
+
+    name: str = ""
+    format: str = ""
+    mode: str = "RGB"
+    depth: int = 8
+    exif: bytes | None = None
+    icc: bytes | None = None
+    dpi: tuple[float, float] | None = None
+    quality: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Image:
+    """A decoded picture, upright.
+
+    pixels: uint8 (H, W, 3), RGB, sRGB. alpha: uint8 (H, W) or None. tone: `grey` has three equal channels,
+    `toned` is one hue in varying depth (sepia, cyanotype), else `colour`. notes: what decoding changed or warns of.
+    """
+
+    pixels: U8
+    alpha: U8 | None = None
+    tone: Tone = "colour"
+    source: Source = field(default_factory=Source)
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (
+            self.pixels.dtype != np.uint8
+            or self.pixels.ndim != 3
+            or self.pixels.shape[2] != 3
+            or 0 in self.pixels.shape
+        ):
+            raise TypeError(f"pixels must be non-empty uint8 (H, W, 3), not {self.pixels.dtype} {self.pixels.shape}")
+        if self.alpha is not None and (self.alpha.dtype != np.uint8 or self.alpha.shape != self.pixels.shape[:2]):
+            raise TypeError(f"alpha must be uint8 {self.pixels.shape[:2]}, not {self.alpha.dtype} {self.alpha.shape}")
+
+    @property
+    def height(self) -> int:
+        return int(self.pixels.shape[0])
+
+    @property
+    def width(self) -> int:
+        return int(self.pixels.shape[1])
+
+    def with_pixels(self, pixels: U8) -> Image:
+        """The same file with other pixels."""
+        return replace(self, pixels=pixels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Face:
+    """A detected face. index: 1-based, as shown to people. box: (x0, y0, x1, y1) in image pixels.
+
+    points: float64 (5, 2) in image pixels: left eye, right eye, nose, left and right mouth corner *as seen in the
+    picture*. score: 0-1.
+    """
+
+    index: int
+    box: tuple[float, float, float, float]
+    points: F64
+    score: float
+
+    def __post_init__(self) -> None:
+        if self.points.shape != (5, 2) or not np.isfinite(self.points).all():
+            raise TypeError(f"points must be finite (5, 2), not {self.points.shape}")
+
+    @property
+    def roll(self) -> float:
+        """Angle of the eye line in degrees; positive turns the right eye downwards."""
+        dx, dy = self.points[1] - self.points[0]
+        return math.degrees(math.atan2(float(dy), float(dx)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user chose.
+
+    strength: 0 (the photo, bit for bit) … 1 (all of the network). aligned: the whole picture is one aligned crop.
+    faces: 1-based numbers of the faces to restore, None for all.
+    strengths: a face's own strength by its number; faces not named use `strength`.
+    """
+
+    strength: float = 1.0
+    aligned: bool = False
+    faces: tuple[int, ...] | None = None
+    strengths: tuple[tuple[int, float], ...] = ()
+
+    def strength_of(self, index: int) -> float:
+        """Strength of the face with this number."""
+        return dict(self.strengths).get(index, self.strength)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaceReport:
+    """What happened to one face and why. side: side of its aligned crop in photo pixels."""
+
+    index: int
+    verdict: Verdict
+    note: Note
+    box: tuple[float, float, float, float]
+    score: float
+    side: float
+    roll: float
+    branch: str | None = None
+    branch_note: Note | None = None
+    strength: float = 0.0
+    plan: str | None = None
+    attempts: tuple[Note, ...] = ()
+    ms: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, numbers rounded to what they are worth."""
+        return {
+            "index": self.index,
+            "verdict": self.verdict.value,
+            "note": self.note.as_dict(),
+            "box": [round(v, 1) for v in self.box],
+            "score": round(self.score, 4),
+            "side_px": round(self.side, 1),
+            "roll_degrees": round(self.roll, 1),
+            "branch": self.branch,
+            "branch_note": self.branch_note.as_dict() if self.branch_note else None,
+            "strength": round(self.strength, 3),
+            "plan": self.plan,
+            "attempts": [a.as_dict() for a in self.attempts],
+            "ms": round(self.ms, 1),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RestoredCrop:
+    """What the network made of one face, kept so that another strength needs no network.
+
+    index: the face's number. matrix: float64 (2, 3), photo → crop pixels. before, after: uint8 (S, S, 3) RGB crops.
+    """
+
+    index: int
+    matrix: F64
+    before: U8
+    after: U8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RestoreResult:
+    """The finished photo and everything that can be told about it."""
+
+    image: Image
+    faces: tuple[FaceReport, ...]
+    notes: tuple[Note, ...]
+    timings: tuple[tuple[str, float], ...]
+    weights: tuple[str, ...]
+    detector: str
+    crops: tuple[RestoredCrop, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report: JSON-ready, versioned by `version`."""
+        source = self.image.source
+        return {
+            "version": REPORT_VERSION,
+            "file": source.name,
+            "format": source.format,
+            "width": self.image.width,
+            "height": self.image.height,
+            "tone": self.image.tone,
+            "detector": self.detector,
+            "weights": list(self.weights),
+            "faces": [f.as_dict() for f in self.faces],
+            "notes": [n.as_dict() for n in self.notes],
+            "timings_ms": {k: round(v, 1) for k, v in self.timings},
+        }

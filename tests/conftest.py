@@ -1,0 +1,33 @@
+"""Shared ground rules for the tests: two threads, no network, no user settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Before gradio, huggingface_hub or torch are imported anywhere.
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+for name in ("GPEN_ZOO_HOME", "GPEN_ZOO_MANIFEST", "HF_ENDPOINT", "HF_TOKEN", "MODELSCOPE_ENDPOINT"):
+    os.environ.pop(name, None)
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(autouse=True)
+def zoo_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty zoo folder for every test, so that weights of the developer's machine change nothing."""
+    home = tmp_path / "zoo"
+    monkeypatch.setenv("GPEN_ZOO_HOME", str(home))
+    return home
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with golden numbers and photos beside the project; the test skips where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip("../shared is absent")
+    return SHARED
