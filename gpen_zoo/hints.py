@@ -69,4 +69,29 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{file} 是 {found}，不是 {wanted}。请换用 {wanted} 的文件。",
         "{file} is {found}, not {wanted}. Use the file of {wanted} instead.",
     ),
+    # --- M: memory and engine ---------------------------------------------------------------------------------
+    "M01": (
+        "内存或显存不足，放不下 {failed}；已自动改用 {plan} 继续，无需操作。若嫌慢，请关闭其他占用内存或显存的程序后重试。",
+        "Out of memory with {failed}; continued with {plan}, nothing to do. If that is too slow, close other programs that use memory and try again.",
+    ),
+    "M02": (
+        "{dtype} 的结果异常（出现无效数值或整张同色）；已用 float32 重算这张脸，无需操作。若每张都如此，请把精度设为 float32。",
+        "The result in {dtype} was broken (invalid numbers or a single colour); this face was redone in float32, nothing to do. If every face is affected, set the precision to float32.",
+    ),
+    "M03": (
+        "内存或显存不足，最省的方案（{plan}）也放不下。请关闭其他程序，或换用更小的分支后重试。",
+        "Out of memory: even the smallest plan ({plan}) does not fit. Close other programs, or choose a smaller branch, and try again.",
+    ),
+    "M04": (
+        "{failed} 运行出错（{reason}）；已自动改用 {plan} 继续。若反复出现，请更新显卡驱动，或把设备设为 cpu。",
+        "Running with {failed} failed ({reason}); continued with {plan}. If this keeps happening, update the graphics driver or set the device to cpu.",
+    ),
+    "M05": (
+        "用 float32 计算的结果仍然异常（出现无效数值或整张同色），这张脸未修复。权重可能已损坏：请校验权重文件。",
+        "The result was broken even in float32 (invalid numbers or a single colour), so this face was not restored. The weights may be damaged: verify the weight file.",
+    ),
+    "M06": (
+        "{plan} 运行出错（{reason}），且没有其他方案可换。请更新 PyTorch 与显卡驱动，或换一台设备重试。",
+        "Running with {plan} failed ({reason}) and no other plan is left. Update PyTorch and the graphics driver, or try another device.",
+    ),
 }
