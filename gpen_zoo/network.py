@@ -82,7 +82,7 @@ class PixelNorm(nn.Module):
 
 
 class EqualLinear(nn.Module):
-    """Linear layer whose scale is applied at run time ("equalised learning rate")."""
+    """Linear layer whose scale is applied at run time ("equalised learning rate")"""
 
     def __init__(
         self, inputs: int, outputs: int, *, bias: float = 0.0, lr: float = 1.0, activate: bool = False

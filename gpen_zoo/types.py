@@ -31,7 +31,7 @@ class Verdict(str, Enum):
 class Source:
     """Facts about the file a picture came from, as far as the way back needs them.
 
-    format: Pillow's name of the container (`JPEG`, `PNG`, `WEBP`, `TIFF`, `BMP`, `GIF`…), `""` for pixels without a file.
+    format: Pillow's name of the container (`JPEG`, `PNG`, `WEBP`, `TIFF`, `BMP`…), `""` for pixels without a file.
     mode: Pillow's mode in the file (`RGB`, `L`, `P`, `CMYK`, `I;16`…). depth: bits per channel in the file.
     exif: EXIF block with orientation 1 and without GPS and thumbnail, or None. icc: profile of the *written* file
     (the pixels are sRGB), or None. quality: estimated JPEG quality 1-100, or None.
@@ -128,9 +128,12 @@ class Options:
         return dict(self.strengths).get(index, self.strength)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FaceReport:
-    """What happened to one face and why. side: side of its aligned crop in photo pixels."""
+    """What happened to one face and why.
+
+    side: side of its aligned crop in photo pixels. frame: float64 (2, 3), photo pixels → fractions of that crop.
+    """
 
     index: int
     verdict: Verdict
@@ -139,6 +142,7 @@ class FaceReport:
     score: float
     side: float
     roll: float
+    frame: F64
     branch: str | None = None
     branch_note: Note | None = None
     strength: float = 0.0
@@ -169,11 +173,12 @@ class FaceReport:
 class RestoredCrop:
     """What the network made of one face, kept so that another strength needs no network.
 
-    index: the face's number. matrix: float64 (2, 3), photo → crop pixels. before, after: uint8 (S, S, 3) RGB crops.
+    index: the face's number. frame: float64 (2, 3), photo pixels → fractions of the crop's side (see align.py).
+    before, after: uint8 (S, S, 3) RGB crops.
     """
 
     index: int
-    matrix: F64
+    frame: F64
     before: U8
     after: U8
 
@@ -185,7 +190,7 @@ class RestoreResult:
     image: Image
     faces: tuple[FaceReport, ...]
     notes: tuple[Note, ...]
-    timings: tuple[tuple[str, float], ...]
+    timings: tuple[tuple[str, float], ...]  # stage, milliseconds
     weights: tuple[str, ...]
     detector: str
     crops: tuple[RestoredCrop, ...] = ()

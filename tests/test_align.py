@@ -1,0 +1,112 @@
+"""Alignment equals the author's matrices, and there and back again is the photo."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from skimage import data
+
+from gpen_zoo.align import (
+    Window,
+    cut_crop,
+    frame_of_face,
+    frame_of_picture,
+    invert,
+    side_of,
+    similarity,
+    uncut_crop,
+    window_of,
+)
+
+CASES = json.loads((Path(__file__).parent / "golden" / "alignment.json").read_text())
+TEMPLATE = np.array(CASES[0]["reference"]) / CASES[0]["size"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c['image']}-{c['size']}")
+def test_matrices_equal_the_authors_code(case: dict) -> None:
+    points = np.array(case["landmarks"])
+    assert np.allclose(similarity(points, np.array(case["reference"])), case["matrix"], atol=1e-8)
+    assert np.allclose(frame_of_face(points, TEMPLATE) * case["size"], case["matrix"], atol=1e-4)
+
+
+@pytest.mark.parametrize("roll", [0, 30, 90, 135, 180, -60])
+def test_any_roll_is_undone(roll: float) -> None:
+    angle = np.radians(roll)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    points = (TEMPLATE - 0.5) @ turn.T * 300 + (400, 250)
+    frame = frame_of_face(points, TEMPLATE)
+    assert np.allclose(points @ frame[:, :2].T + frame[:, 2], TEMPLATE, atol=1e-9)
+    assert side_of(frame) == pytest.approx(300)
+
+
+def test_a_mirrored_face_is_rotated_not_reflected() -> None:
+    mirrored = TEMPLATE * (-1, 1) * 100
+    linear = similarity(mirrored, TEMPLATE)[:, :2]
+    assert np.linalg.det(linear) > 0
+
+
+def test_points_in_one_place_have_no_alignment() -> None:
+    with pytest.raises(ValueError, match="coincide"):
+        similarity(np.ones((5, 2)), TEMPLATE)
+
+
+def test_inverse() -> None:
+    matrix = np.array([[1.3, 0.07, -187.9], [-0.07, 1.3, -2.3]])
+    both = np.vstack((matrix, (0, 0, 1))) @ np.vstack((invert(matrix), (0, 0, 1)))
+    assert np.allclose(both, np.eye(3))
+
+
+def frame_at(side: float, centre: tuple[float, float], roll: float = 0.0) -> np.ndarray:
+    angle = np.radians(roll)
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]) / side
+    return np.column_stack((turn, 0.5 - turn @ centre))
+
+
+@pytest.mark.parametrize(("side", "roll", "bound"), [(60, 0, 2.0), (120, 25, 2.0), (200, 90, 2.0), (256, 0, 0.01)])
+def test_round_trip_of_a_face_no_larger_than_the_crop(side: float, roll: float, bound: float) -> None:
+    photo = cv2.GaussianBlur(data.astronaut(), (0, 0), 1.5)
+    frame = frame_at(side, (222, 120), roll)
+    window = window_of(frame, 512, 512)
+    back = uncut_crop(cut_crop(photo, frame, 256), frame, window)
+    # inside the crop only: the window's corners lie outside a turned crop
+    ys, xs = np.mgrid[window.y0 : window.y1, window.x0 : window.x1]
+    u, v = (frame[:, :2] @ np.stack((xs.ravel(), ys.ravel())) + frame[:, 2:]).reshape(2, *xs.shape)
+    inside = (np.abs(u - 0.5) < 0.45) & (np.abs(v - 0.5) < 0.45)
+    error = np.abs(back.astype(float) - window.cut(photo))[inside]
+    print(f"side {side}: mean {error.mean():.3f}, 99 % {np.percentile(error, 99):.2f}")
+    assert error.mean() < bound / 2
+    assert np.percentile(error, 99) <= bound * 3
+
+
+def test_a_large_face_is_shrunk_by_area_not_sampled_with_gaps() -> None:
+    stripes = np.zeros((1024, 1024, 3), np.uint8)
+    stripes[:, ::2] = 255  # finest possible pattern: a warp that skips pixels shows moiré
+    crop = cut_crop(stripes, frame_at(1000, (512, 512)), 128)
+    centre = crop[16:-16, 16:-16].astype(float)
+    assert abs(centre.mean() - 127.5) < 2
+    assert centre.std() < 12
+
+
+def test_beyond_the_border_comes_reflection_not_black() -> None:
+    photo = np.full((200, 200, 3), 90, np.uint8)
+    for centre in ((0.0, 100.0), (199.0, 199.0), (-300.0, 100.0)):
+        crop = cut_crop(photo, frame_at(150, centre), 64)
+        assert crop.min() == crop.max() == 90
+
+
+def test_window_of_a_face_outside_the_photo_is_empty() -> None:
+    assert window_of(frame_at(50, (-300, 20)), 200, 200).empty
+    assert not Window(0, 0, 10, 10).meets(Window(10, 0, 20, 10))
+    assert Window(0, 0, 10, 10).meets(Window(9, 9, 20, 20))
+
+
+@pytest.mark.parametrize(("width", "height"), [(256, 256), (256, 180), (101, 256)])
+def test_the_whole_picture_of_branch_size_is_not_resampled(width: int, height: int) -> None:
+    photo = data.astronaut()[:height, :width]
+    frame = frame_of_picture(width, height)
+    crop = cut_crop(photo, frame, 256)
+    assert np.array_equal(uncut_crop(crop, frame, Window(0, 0, width, height)), photo)
