@@ -14,6 +14,9 @@ from gpen_zoo.hints import Note
 
 U8: TypeAlias = NDArray[np.uint8]
 F64: TypeAlias = NDArray[np.float64]
+# What a face detector gives, in pixels of the array it was called with: boxes (N, 4) as x0, y0, x1, y1,
+# points (N, 5, 2) in the order of `Face.points`, scores (N,).
+RawFaces: TypeAlias = tuple[F64, F64, F64]
 Tone: TypeAlias = Literal["colour", "toned", "grey"]
 
 REPORT_VERSION = 1
@@ -185,15 +188,20 @@ class RestoredCrop:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RestoreResult:
-    """The finished photo and everything that can be told about it."""
+    """The finished photo and everything that can be told about it.
+
+    original: the photo as it was read. crops: what the network made, for another blend without the network.
+    """
 
     image: Image
+    original: Image
     faces: tuple[FaceReport, ...]
     notes: tuple[Note, ...]
     timings: tuple[tuple[str, float], ...]  # stage, milliseconds
     weights: tuple[str, ...]
     detector: str
     crops: tuple[RestoredCrop, ...] = ()
+    aligned: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The report: JSON-ready, versioned by `version`."""
