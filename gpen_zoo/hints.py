@@ -25,7 +25,8 @@ class Note:
 
     def as_dict(self) -> dict[str, Any]:
         """Code, parameters and both sentences, ready for JSON."""
-        params = {k: v if isinstance(v, (int, float, bool)) or v is None else str(v) for k, v in self.params.items()}
+        params = {k: v.code if isinstance(v, Note) else v for k, v in self.params.items()}
+        params = {k: v if isinstance(v, (int, float, bool)) or v is None else str(v) for k, v in params.items()}
         return {"code": self.code, "params": params, "zh": say(self, "zh"), "en": say(self, "en")}
 
 
@@ -39,6 +40,8 @@ def say(what: Note | str, lang: Lang = "en", **params: Any) -> str:
     """The sentence for a note, or for a bare code with keyword parameters, in `lang`."""
     code, values = (what, params) if isinstance(what, str) else (what.code, {**what.params, **params})
     zh, en = CATALOGUE[code]
+    # A parameter may be a note itself (what a file turned out to be) and then speaks the same language.
+    values = {k: say(v, lang) if isinstance(v, Note) else v for k, v in values.items()}
     return (zh if lang == "zh" else en).format(**values)
 
 
@@ -186,6 +189,140 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{plan} 运行出错（{reason}），且没有其他方案可换。请更新 PyTorch 与显卡驱动，或换一台设备重试。",
         "Running with {plan} failed ({reason}) and no other plan is left. Update PyTorch and the graphics driver, or try another device.",
     ),
+    # --- I: the picture file ----------------------------------------------------------------------------------
+    "I01": (
+        "无法识别为图片：这个文件实际是{kind}。请改选 JPEG、PNG、WebP 或 TIFF 格式的照片。",
+        "This cannot be read as a picture: the file is {kind}. Choose a photo in JPEG, PNG, WebP or TIFF format.",
+    ),
+    "I02": (
+        "图片文件不完整，只有上方 {pct}% 可用，其余部分是空的。能重新下载或重新复制的话，请换成完整的文件。",
+        "The picture file is cut short: the upper {pct}% is usable, the rest is blank. Download or copy it again if you can.",
+    ),
+    "I03": (
+        "图片为 {width}×{height}（{mp} 兆像素），超过上限 {limit} 兆像素。请先缩小图片、裁出有人脸的部分，或调高上限。",
+        "The picture is {width}×{height} ({mp} megapixels), above the limit of {limit}. Shrink it, crop the part with the faces, or raise the limit.",
+    ),
+    "I04": (
+        "这是 {format} 图片，读取它需要另装软件包 {package}。请运行 pip install {package}，或先把照片转成 JPEG。",
+        "This is a {format} picture, and reading it takes the package {package}. Run pip install {package}, or convert the photo to JPEG first.",
+    ),
+    "I05": (
+        "文件是 {format} 图片，但已损坏，无法解码（{reason}）。请重新下载或复制，或用看图软件打开后另存一份。",
+        "The file is a {format} picture but damaged, and cannot be decoded ({reason}). Download or copy it again, or save it anew from a picture viewer.",
+    ),
+    "I06": (
+        "图片为 {width}×{height}，有一边超过 {limit} 像素，已拒绝打开。请先裁剪或缩小。",
+        "The picture is {width}×{height}; one side exceeds {limit} pixels, so it was not opened. Crop or shrink it first.",
+    ),
+    "I07": (
+        "文件只有 {kb} KB，却声称有 {mp} 兆像素，不可能是照片（疑似解压炸弹），已拒绝打开。请确认文件来源。",
+        "The file has {kb} KB and claims {mp} megapixels: that is no photo but most likely a decompression bomb, so it was not opened. Check where it came from.",
+    ),
+    "I08": (
+        "原图每通道 {depth} 位，结果为 8 位。需要保留高位深时，请另存原文件。",
+        "{depth}-bit in, 8-bit out: the result has 8 bits per channel. Keep the original file if you need its depth.",
+    ),
+    "I09": (
+        "这是动图，共 {count} 帧，只处理了第 1 帧。需要其他帧时，请先单独导出那一帧。",
+        "This is an animation of {count} frames; only frame 1 was used. Export another frame first if you want that one.",
+    ),
+    "I10": (
+        "文件共有 {count} 页，只处理了第 1 页。需要其他页时，请先单独导出那一页。",
+        "The file has {count} pages; only page 1 was used. Export another page first if you want that one.",
+    ),
+    "I11": (
+        "这是 CMYK 图片且没有颜色配置文件，颜色为近似换算。如有偏差，请先用修图软件转成 sRGB。",
+        "This is a CMYK picture without a colour profile, so its colours are approximate. Convert it to sRGB in an editor if they look off.",
+    ),
+    "I12": (
+        "内嵌的颜色配置文件无法使用（{reason}），已按 sRGB 处理。如颜色有偏差，请先用修图软件转成 sRGB。",
+        "The embedded colour profile cannot be used ({reason}); the picture was taken as sRGB. Convert it to sRGB in an editor if colours look off.",
+    ),
+    "I13": (
+        "照片附带的拍摄信息（EXIF）已损坏，结果中不含这些信息。需要时请查看原文件。",
+        "The photo's EXIF data is damaged and was left out of the result. See the original file if you need it.",
+    ),
+    "I14": (
+        "图片文件不完整，只有 {pct}% 可用，未打开。请重新下载或复制完整的文件。",
+        "The picture file is cut short: {pct}% is usable, so it was not opened. Download or copy the whole file again.",
+    ),
+    "I15": (
+        "无法写出这张 {format} 图片，结果改存为无损的 PNG。需要其他格式时，请指定 JPEG、WebP 或 TIFF。",
+        "This picture cannot be written as {format}, so the result is a lossless PNG. Ask for JPEG, WebP or TIFF if you want another format.",
+    ),
+    "I16": (
+        "不能写出 {format} 格式，可选：{known}。请换一个格式或文件后缀。",
+        "{format} cannot be written; choose from {known}. Pick another format or file suffix.",
+    ),
+    "I17": (
+        "{format} 存不了透明度，透明部分已填成白色。想保留透明，请改存 PNG 或 WebP。",
+        "{format} holds no transparency, so transparent parts became white. Save as PNG or WebP to keep them.",
+    ),
+    "I18": (
+        "质量必须是 1 到 100 的整数，收到的是 {quality}。请改正。",
+        "Quality must be a whole number from 1 to 100, not {quality}. Correct it.",
+    ),
+    "I19": (
+        "找不到文件 {path}。请检查路径和文件名是否写对。",
+        "There is no file {path}. Check the path and the spelling.",
+    ),
+    "I20": (
+        "{path} 不是文件（可能是文件夹）。请指定一张图片。",
+        "{path} is not a file (a folder, perhaps). Name one picture.",
+    ),
+    "I21": (
+        "无法读取 {path}（{reason}）。请检查权限，或把文件复制到本机后再试。",
+        "{path} cannot be read ({reason}). Check its permissions, or copy it to this machine first.",
+    ),
+    "I22": (
+        "无法写入 {path}（{reason}）。请检查文件夹权限和剩余空间，或换个位置保存。",
+        "{path} cannot be written ({reason}). Check the folder's permissions and free space, or save elsewhere.",
+    ),
+    "I23": (
+        "内存不足，无法打开 {mp} 兆像素的图片。请先缩小图片，或关闭其他程序后再试。",
+        "There is not enough memory to open {mp} megapixels. Shrink the picture, or close other programs first.",
+    ),
+    "I24": (
+        "图片文件不完整：上方 {pct}% 有画面，但缺少最精细的细节。能重新下载或重新复制的话，请换成完整的文件。",
+        "The picture file is cut short: the upper {pct}% is there but lacks its finest detail. Download or copy it again if you can.",
+    ),
+    "I25": (
+        "文件有 {mb} MB，超过上限 {limit} MB。请先缩小图片，或另存为 JPEG。",
+        "The file has {mb} MB, above the limit of {limit} MB. Shrink the picture, or save it as JPEG first.",
+    ),
+    "I26": (
+        "颜色已从“{profile}”转换为 sRGB，结果也标为 sRGB。需要原色彩空间时，请用修图软件转回。",
+        "Colours were converted from “{profile}” to sRGB, and the result is tagged sRGB. Convert it back in an editor if you need the old space.",
+    ),
+    "I27": (
+        "{format} 的边长上限是 {limit} 像素，存不下 {width}×{height} 的图片。请改存 PNG 或 TIFF。",
+        "{format} is limited to {limit} pixels a side and cannot hold {width}×{height}. Save as PNG or TIFF instead.",
+    ),
+    "I28": (
+        "{format} 存不了透明度，结果改存为 PNG 以保留透明部分。不需要透明时，可指定 JPEG。",
+        "{format} holds no transparency, so the result is a PNG that keeps it. Ask for JPEG if you do not need it.",
+    ),
+    "I29": (
+        "文件末尾或校验和有损坏，但像素都读出来了。请留意画面中有无异常，能换一份完好的文件更好。",
+        "The file's end or a checksum is damaged, but every pixel could be read. Look for faults in the picture, or use an intact copy.",
+    ),
+    "kind.empty": ("空文件（0 字节）", "empty (0 bytes)"),
+    "kind.zeros": ("全为零的文件（下载或存储卡出错）", "nothing but zeros (a failed download or memory card)"),
+    "kind.html": ("网页（HTML）", "a web page (HTML)"),
+    "kind.xml": ("XML 文件", "an XML file"),
+    "kind.svg": ("SVG 矢量图", "an SVG drawing"),
+    "kind.text": ("文本文件", "a text file"),
+    "kind.pdf": ("PDF 文档", "a PDF document"),
+    "kind.postscript": ("PostScript 文档", "a PostScript document"),
+    "kind.zip": ("ZIP 压缩包或 Office 文档", "a ZIP archive or Office document"),
+    "kind.archive": ("压缩包", "an archive"),
+    "kind.lfs": ("git-lfs 指针，不含图片本身", "a git-lfs pointer without the picture itself"),
+    "kind.psd": ("Photoshop 文档（PSD）", "a Photoshop document (PSD)"),
+    "kind.raw": ("相机原始文件（RAW）", "a camera raw file"),
+    "kind.jxl": ("JPEG XL 图片", "a JPEG XL picture"),
+    "kind.video": ("视频或音频", "video or audio"),
+    "kind.program": ("程序文件", "a program"),
+    "kind.unknown": ("未知的二进制文件", "an unknown binary file"),
     # --- F01-F09: what became of a face -----------------------------------------------------------------------
     "F01": (
         "没有找到人脸，照片原样返回。请试试转正或裁剪照片、换一张更大的扫描件；若整张图就是一张已裁好的脸，请用“已对齐”模式。",
@@ -291,9 +428,6 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.download": ("下载修复后的照片", "Download the restored photo"),
     "ui.report": ("报告（JSON）", "Report (JSON)"),
     "ui.examples": ("示例照片", "Example photos"),
-    "ui.example_chat": ("聊天软件压缩图", "Chat photo"),
-    "ui.example_print": ("老相册照片", "Old print"),
-    "ui.example_evening": ("夜间噪点照片", "Noisy evening"),
     "ui.weights": ("正在使用的权重与许可", "Weights in use and their licence"),
     "ui.privacy": ("照片只在这台服务器上处理；关闭页面后结果即删除，上传的文件最多保留 2 小时。", "Photos are processed on this server only; results go when you close the page, uploads after 2 hours at the latest."),
     "ui.idle": ("选好照片后点“修复”。", "Choose a photo and press Restore."),
