@@ -8,6 +8,7 @@ GpenError
 ├── ManifestInvalid    ValueError          weights_manifest.yaml: entry and field are named
 ├── ImageUnreadable    ValueError          bytes that no decoder takes
 ├── ImageTooLarge      ValueError          refused from the header, before pixels are decoded
+├── PathInaccessible   OSError             a file or folder cannot be read or written
 ├── OptionsInvalid     ValueError          an option outside its range
 ├── OutOfMemory        MemoryError         the last rung of the ladder did not fit either
 └── Cancelled                              the caller asked to stop
@@ -72,6 +73,10 @@ class ImageUnreadable(GpenError, ValueError):
 
 class ImageTooLarge(GpenError, ValueError):
     """The header promises more pixels than the limit; nothing was decoded."""
+
+
+class PathInaccessible(GpenError, OSError):
+    """A file or folder cannot be read or written."""
 
 
 class OptionsInvalid(GpenError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,16 @@ RawFaces: TypeAlias = tuple[F64, F64, F64]
 Tone: TypeAlias = Literal["colour", "toned", "grey"]
 
 REPORT_VERSION = 1
+
+
+class Detector(Protocol):
+    """A face detector: uint8 (H, W, 3) RGB of any size → `RawFaces`; several threads may call it at once."""
+
+    @property
+    def name(self) -> str:
+        """As shown to people."""
+
+    def __call__(self, pixels: U8) -> RawFaces: ...
 
 
 class Verdict(str, Enum):
@@ -37,7 +47,8 @@ class Source:
     format: Pillow's name of the container (`JPEG`, `PNG`, `WEBP`, `TIFF`, `BMP`…), `""` for pixels without a file.
     mode: Pillow's mode in the file (`RGB`, `L`, `P`, `CMYK`, `I;16`…). depth: bits per channel in the file.
     exif: EXIF block with orientation 1 and without GPS and thumbnail, or None. icc: profile of the *written* file
-    (the pixels are sRGB), or None. quality: estimated JPEG quality 1-100, or None.
+    (the pixels are sRGB), or None. quality: JPEG quality 1-100 that is at least as fine as the file's, or None.
+    subsampling: JPEG chroma subsampling, 0 = 4:4:4, 1 = 4:2:2, 2 = 4:2:0, or None. lossless: a lossless WebP.
     """
 
     name: str = ""
@@ -48,6 +59,8 @@ class Source:
     icc: bytes | None = None
     dpi: tuple[float, float] | None = None
     quality: int | None = None
+    subsampling: int | None = None
+    lossless: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
