@@ -47,7 +47,7 @@ def head_distance(frame: F64, window: Window) -> F32:
     ys = np.arange(window.y1 - window.y0, dtype=np.float32)[:, None]
     u = (local[0, 0] * xs + local[0, 1] * ys + (local[0, 2] - CENTRE[0])) / AXES[0]
     v = (local[1, 0] * xs + local[1, 1] * ys + (local[1, 2] - CENTRE[1])) / AXES[1]
-    return np.sqrt(np.square(u) + np.square(v)).astype(np.float32)
+    return np.asarray(np.hypot(u, v), dtype=np.float32)
 
 
 def feather(distance: F32) -> F32:
@@ -83,8 +83,9 @@ def difference(pixels: U8, crop: RestoredCrop, window: Window) -> F32:
     size = crop.after.shape[0]
     after = uncut_crop(crop.after, crop.frame, window).astype(np.float32)
     if side_of(crop.frame) > size:
-        return after - uncut_crop(crop.before, crop.frame, window)
-    return after - window.cut(pixels)
+        after -= uncut_crop(crop.before, crop.frame, window)
+        return after
+    return np.asarray(after - window.cut(pixels), dtype=np.float32)
 
 
 def paste(
@@ -99,7 +100,7 @@ def paste(
     strengths: 0-1 by face number. places: all faces of the photo, also those not pasted.
     For a grey or toned photo only luma changes, so grey stays grey and sepia keeps its sepia.
     """
-    out = pixels.copy()
+    out: U8 = pixels.copy()
     height, width = pixels.shape[:2]
     by_index = {p.index: p for p in places}
     windows = {p.index: window_of(p.frame, width, height) for p in places}

@@ -1,0 +1,51 @@
+"""Small pictures for looking at: a photo fitted to a screen, and each face before and after, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from gpen_zoo.image_io import encode
+from gpen_zoo.types import U8, Image, RestoredCrop, Source, Tone
+
+LONGEST = 2048  # px; enough for a full-screen comparison, and a browser holds two of them easily
+THUMBNAIL = 192  # px, side of one half of a face pair
+QUALITY = 92
+
+
+def fit(image: Image, longest: int = LONGEST) -> Image:
+    """The picture shrunk by area so that its longer side is at most `longest` px; never enlarged."""
+    factor = longest / max(image.width, image.height)
+    if factor >= 1:
+        return image
+    size = max(1, round(image.width * factor)), max(1, round(image.height * factor))
+    alpha = None if image.alpha is None else _shrink(image.alpha, size)
+    return replace(image, pixels=_shrink(image.pixels, size), alpha=alpha)
+
+
+def write_preview(image: Image, path: Path) -> Path:
+    """Write `image` fitted to a screen, without metadata, as `path` with the suffix .jpg, or .png if it is see-through.
+
+    Returns the path written.
+    """
+    small = replace(fit(image), source=Source())
+    kind, suffix = ("JPEG", ".jpg") if small.alpha is None else ("PNG", ".png")
+    path = path.with_suffix(suffix)
+    path.write_bytes(encode(small, format=kind, quality=QUALITY))
+    return path
+
+
+def face_pair(crop: RestoredCrop, tone: Tone = "colour") -> Image:
+    """Before and after of one face at full strength: (THUMBNAIL, 2·THUMBNAIL) px, left before, right after."""
+    before, after = (_shrink(half, (THUMBNAIL, THUMBNAIL)) for half in (crop.before, crop.after))
+    if tone == "grey":
+        grey = cv2.cvtColor(after, cv2.COLOR_RGB2GRAY)
+        after = np.repeat(grey[:, :, None], 3, axis=2).astype(np.uint8)
+    return Image(pixels=np.ascontiguousarray(np.hstack((before, after))))
+
+
+def _shrink(pixels: U8, size: tuple[int, int]) -> U8:
+    return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
