@@ -6,13 +6,12 @@ because exceptions lose their text on the way to the browser.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from gpen_zoo.errors import GpenError
+from gpen_zoo.errors import guarded
 from gpen_zoo.hints import Note, note
 from gpen_zoo.image_io import output_name, read, write
 from gpen_zoo.options import options_from_json
@@ -20,10 +19,6 @@ from gpen_zoo.previews import face_pair, write_preview
 from gpen_zoo.restore import Progress, Restorer, blend
 from gpen_zoo.sessions import Session, Sessions
 from gpen_zoo.types import Options, RestoreResult
-
-log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 OLD_PREVIEWS = 3  # kept while the browser may still be loading them
 
@@ -94,15 +89,3 @@ class Desk:
     def _serve(self, photo: str, options: Mapping[str, Any] | None) -> tuple[Path, dict[str, Any]]:
         result: RestoreResult = self.restorer(read(photo), options_from_json(options))
         return write(result.image, self.sessions.new_folder() / output_name(result.image)), result.as_dict()
-
-
-def guarded(work: Callable[[], T]) -> T | Note:
-    """The value of `work`, or the note of what went wrong. The unforeseen is logged with its traceback and told too."""
-    try:
-        return work()
-    except GpenError as error:
-        log.info("refused: %s", error)
-        return error.note
-    except Exception as error:
-        log.exception("unforeseen error")
-        return note("S03", kind=type(error).__name__)

@@ -18,9 +18,15 @@ Raised only when a whole request cannot be served. A single face that cannot be 
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from gpen_zoo.hints import Note, note, say
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class GpenError(Exception):
@@ -89,3 +95,15 @@ class OutOfMemory(GpenError, MemoryError):
 
 class Cancelled(GpenError):
     """The caller asked to stop; nothing was written."""
+
+
+def guarded(work: Callable[[], T]) -> T | Note:
+    """The value of `work`, or the note of what went wrong. The unforeseen is logged with its traceback and told too."""
+    try:
+        return work()
+    except GpenError as error:
+        log.info("refused: %s", error)
+        return error.note
+    except Exception as error:
+        log.exception("unforeseen error")
+        return note("S03", kind=type(error).__name__)

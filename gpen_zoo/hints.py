@@ -25,7 +25,7 @@ class Note:
 
     def as_dict(self) -> dict[str, Any]:
         """Code, parameters and both sentences, ready for JSON."""
-        params = {k: v.code if isinstance(v, Note) else v for k, v in self.params.items()}
+        params = {k: _codes(v) for k, v in self.params.items()}
         params = {k: v if isinstance(v, (int, float, bool)) or v is None else str(v) for k, v in params.items()}
         return {"code": self.code, "params": params, "zh": say(self, "zh"), "en": say(self, "en")}
 
@@ -40,9 +40,23 @@ def say(what: Note | str, lang: Lang = "en", **params: Any) -> str:
     """The sentence for a note, or for a bare code with keyword parameters, in `lang`."""
     code, values = (what, params) if isinstance(what, str) else (what.code, {**what.params, **params})
     zh, en = CATALOGUE[code]
-    # A parameter may be a note itself (what a file turned out to be) and then speaks the same language.
-    values = {k: say(v, lang) if isinstance(v, Note) else v for k, v in values.items()}
+    # A parameter may be a note itself (what a file turned out to be), or several, and then speaks the same language.
+    values = {k: _spoken(v, lang) for k, v in values.items()}
     return (zh if lang == "zh" else en).format(**values)
+
+
+def _codes(value: Any) -> Any:
+    if isinstance(value, tuple) and value and all(isinstance(part, Note) for part in value):
+        return ", ".join(part.code for part in value)
+    return value.code if isinstance(value, Note) else value
+
+
+def _spoken(value: Any, lang: Lang) -> Any:
+    if isinstance(value, Note):
+        return say(value, lang)
+    if isinstance(value, tuple) and value and all(isinstance(part, Note) for part in value):
+        return " ".join(f"({number}) {say(part, lang)}" for number, part in enumerate(value, 1))
+    return value
 
 
 def pick_language(tag: str | None) -> Lang:
@@ -164,6 +178,88 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{file} 是被截断的 zip（.pth）：末尾缺失，下载没有完成。请删除后重新下载。",
         "{file} is a zip (.pth) cut short: its end is missing, the download was not finished. Delete it and download it again.",
     ),
+    "W30": (
+        "{file} 里除了数据还有可执行的内容，已拒绝打开（只接受纯权重）。请换用作者的原文件。",
+        "{file} holds more than data (a pickle that would run code) and was not opened. Use the author's original file.",
+    ),
+    "W31": (
+        "{file} 已损坏，无法读取（{reason}）。请删除后重新获取。",
+        "{file} is damaged and cannot be read ({reason}). Delete it and get it again.",
+    ),
+    "W32": (
+        "{file} 的 {tensor} 超出 float16 的范围，无法制作半精度副本。请保留 float32。",
+        "{tensor} of {file} exceeds the range of float16, so no half-size copy can be made. Keep float32.",
+    ),
+    # --- N: network and sources -------------------------------------------------------------------------------
+    "N01": (
+        "连接 {host} 超时。请检查网络或代理；在中国大陆可设置 HF_ENDPOINT 为镜像地址后重试。",
+        "{host} did not answer in time. Check the network or proxy; setting HF_ENDPOINT to a mirror may help. Then try again.",
+    ),
+    "N03": (
+        "{host} 拒绝了请求（HTTP {status}）。请稍后重试，或用 --source 换一个来源。",
+        "{host} refused the request (HTTP {status}). Try later, or choose another source with --source.",
+    ),
+    "N04": (
+        "与 {host} 的传输中断（{reason}）。已下载的部分会保留，重试时自动续传。",
+        "The transfer from {host} broke off ({reason}). What arrived is kept; trying again continues from there.",
+    ),
+    "N05": (
+        "从 {host} 下载已超过 {seconds} 秒的时限，先停下。已下载的部分会保留，重试时自动续传。",
+        "Downloading from {host} passed its limit of {seconds} s and was stopped. What arrived is kept; trying again continues from there.",
+    ),
+    "N06": (
+        "{host} 给出的文件大小不对（应为 {expected} 字节，实为 {found}），未下载。请换一个来源。",
+        "{host} offers a file of the wrong size ({expected} bytes expected, {found} offered); it was not downloaded. Use another source.",
+    ),
+    "N07": (
+        "{host} 返回的是网页而不是文件，可能是需要登录的网络（如酒店、校园网）或失效的链接。请先在浏览器登录网络，或换一个来源。",
+        "{host} answered with a web page instead of the file: a network that wants a login, or a dead link. Log in to the network in a browser, or use another source.",
+    ),
+    "N08": (
+        "{folder} 所在磁盘空间不足：需要约 {need} MB，剩余 {free} MB。请腾出空间，或用 GPEN_ZOO_HOME 换一个目录，再重试（会续传）。",
+        "The disk of {folder} is too full: about {need} MB needed, {free} MB free. Free some space or choose another folder with GPEN_ZOO_HOME, then try again (it continues).",
+    ),
+    "N09": (
+        "{host} 把下载转到了不允许的地址（{target}），已停止。请换一个来源。",
+        "{host} redirected the download to an address that is not allowed ({target}); stopped. Use another source.",
+    ),
+    "N10": (
+        "已取消（{file}）。已下载的部分会保留，再次下载时自动续传。",
+        "Cancelled ({file}). What arrived is kept; downloading again continues from there.",
+    ),
+    "N13": (
+        "另一个进程（{host} 上的 {pid}）一直占用 {file}，等待超时。请等它结束，或结束该进程后重试。",
+        "Another process ({pid} on {host}) keeps {file} locked; gave up waiting. Let it finish or end it, then try again.",
+    ),
+    "N02": (
+        "当前为离线模式（HF_HUB_OFFLINE），而 {folder} 中没有 {name}。请把作者的文件 {file}（SHA256：{sha256}）放入该目录，或取消离线模式后重试。",
+        "Offline mode is on (HF_HUB_OFFLINE) and {name} is not in {folder}. Put the author's file {file} (SHA256: {sha256}) there, or leave offline mode and try again.",
+    ),
+    "N11": (
+        "清单没有登记 {file} 的摘要，{host} 也不提供摘要，无法确认内容，未下载。若信任该来源，请加 --accept-unpinned（页面上勾选“接受未登记摘要的文件”）。",
+        "The manifest has no digest for {file} and {host} lists none, so nothing can confirm its content; it was not downloaded. If you trust this source, add --accept-unpinned (on the page: tick “accept a file without a recorded digest”).",
+    ),
+    "N12": (
+        "{host} 上的 {file} 是另一个文件（摘要 {found}，应为 {expected}），未下载。请换一个来源。",
+        "{host} has another file under the name {file} (digest {found}, expected {expected}); it was not downloaded. Use another source.",
+    ),
+    "N14": (
+        "本地来源 {file} 不存在。请改正路径。",
+        "The local source {file} does not exist. Correct the path.",
+    ),
+    "N15": (
+        "{name} 没有与“{wanted}”相符的来源。可选来源：{known}。",
+        "{name} has no source that matches “{wanted}”. Its sources: {known}.",
+    ),
+    "N16": (
+        "{host} 送来的 {file} 内容不对（摘要 {found}，应为 {expected}），已拒绝并移到 {folder}。请换一个来源。",
+        "{host} sent wrong bytes for {file} (digest {found}, expected {expected}); they were refused and moved to {folder}. Use another source.",
+    ),
+    "N20": ("{source}：{why}", "{source}: {why}"),
+    "N21": (
+        "无法获取 {name}，所有来源都失败了。{tried} 也可以从别处取得 {file}（SHA256：{sha256}），放入 {folder} 后重试。",
+        "{name} could not be fetched; every source failed. {tried} You can also get {file} (SHA256: {sha256}) elsewhere, put it into {folder} and try again.",
+    ),
     # --- M: memory and engine ---------------------------------------------------------------------------------
     "M01": (
         "内存或显存不足，放不下 {failed}；已自动改用 {plan} 继续，无需操作。若嫌慢，请关闭其他占用内存或显存的程序后重试。",
@@ -195,8 +291,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "This cannot be read as a picture: the file is {kind}. Choose a photo in JPEG, PNG, WebP or TIFF format.",
     ),
     "I02": (
-        "图片文件不完整，只有上方 {pct}% 可用，其余部分是空的。能重新下载或重新复制的话，请换成完整的文件。",
-        "The picture file is cut short: the upper {pct}% is usable, the rest is blank. Download or copy it again if you can.",
+        "图片文件不完整，只有 {pct}% 可用，其余部分是空的。能重新下载或重新复制的话，请换成完整的文件。",
+        "The picture file is cut short: {pct}% of it is usable, the rest is blank. Download or copy it again if you can.",
     ),
     "I03": (
         "图片为 {width}×{height}（{mp} 兆像素），超过上限 {limit} 兆像素。请先缩小图片、裁出有人脸的部分，或调高上限。",
@@ -283,8 +379,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "There is not enough memory to open {mp} megapixels. Shrink the picture, or close other programs first.",
     ),
     "I24": (
-        "图片文件不完整：上方 {pct}% 有画面，但缺少最精细的细节。能重新下载或重新复制的话，请换成完整的文件。",
-        "The picture file is cut short: the upper {pct}% is there but lacks its finest detail. Download or copy it again if you can.",
+        "图片文件不完整：{pct}% 有画面，但缺少最精细的细节。能重新下载或重新复制的话，请换成完整的文件。",
+        "The picture file is cut short: {pct}% of the picture is there but lacks its finest detail. Download or copy it again if you can.",
     ),
     "I25": (
         "文件有 {mb} MB，超过上限 {limit} MB。请先缩小图片，或另存为 JPEG。",
@@ -431,15 +527,57 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.weights": ("正在使用的权重与许可", "Weights in use and their licence"),
     "ui.privacy": ("照片只在这台服务器上处理；关闭页面后结果即删除，上传的文件最多保留 2 小时。", "Photos are processed on this server only; results go when you close the page, uploads after 2 hours at the latest."),
     "ui.idle": ("选好照片后点“修复”。", "Choose a photo and press Restore."),
-    "ui.summary": ("找到 {found} 张脸，修复了 {restored} 张，用时 {seconds} 秒。", "{found} faces found, {restored} restored, {seconds} s."),
+    "ui.summary": ("找到 {found} 张脸，修复了 {restored} 张，用时 {seconds} 秒。", "Faces found: {found}; restored: {restored}; {seconds} s."),
     "ui.stage_read": ("正在读取照片", "Reading the photo"),
     "ui.stage_faces": ("正在查找人脸", "Looking for faces"),
     "ui.stage_restore": ("正在修复人脸：已完成 {done}/{total}", "Restoring faces: {done} of {total} done"),
     "ui.stage_paste": ("正在放回照片", "Putting the faces back"),
-    "ui.face": ("{index}：{verdict}。{reason}", "{index}: {verdict}. {reason}"),
-    "ui.verdict_restored": ("已修复", "restored"),
-    "ui.verdict_skipped": ("未处理", "left alone"),
-    "ui.verdict_failed": ("失败", "failed"),
+    "ui.face": ("{index}：{reason}", "{index}: {reason}"),
     "ui.weight": ("{name}：{size} 像素分支，{mb} MB。", "{name}: branch of {size} px, {mb} MB."),
     "ui.licence": ("许可：{text}", "Licence: {text}"),
+    "U07": ("输出文件 {path} 就是输入文件，照片会被覆盖。请另选输出位置（-o）。", "The output {path} is the input itself and would be overwritten. Choose another place (-o)."),
+    "U08": ("有 {count} 张照片，但 -o {path} 是一个文件名。请改为文件夹。", "There are {count} photos, but -o {path} is a file name. Give a folder."),
+    # --- cli: lines and help of the command line -----------------------------------------------------------------
+    "cli.about": ("用 GPEN 修复整张照片里的人脸。", "Restore the faces of whole photos with GPEN."),
+    "cli.lang": ("界面语言（默认跟随系统）", "language of messages (default: the system's)"),
+    "cli.log_level": ("显示开发者日志", "show the developers' log"),
+    "cli.restore": ("修复照片", "restore photos"),
+    "cli.input": ("一张或多张照片", "one or more photos"),
+    "cli.output": ("输出文件夹，或单张照片的文件名（默认 output/）", "folder, or a file name for a single photo (default: output/)"),
+    "cli.strength": ("0 为原图，1 为模型的全部效果（默认 1）", "0 is the photo, 1 all of the model (default 1)"),
+    "cli.aligned": ("整张图就是一张已对齐的脸", "the whole picture is one aligned face"),
+    "cli.faces": ("只修复这些编号的脸，例如 1,3", "restore only the faces with these numbers, for example 1,3"),
+    "cli.weights_name": ("指定权重名，或 auto（按人脸大小自动选择，默认）", "name of the weights, or auto (by face size, the default)"),
+    "cli.device": ("auto、cpu、cuda:0、mps（默认 auto）", "auto, cpu, cuda:0, mps (default auto)"),
+    "cli.json": ("把报告写成 JSON 文件，- 表示标准输出", "write the report as JSON to this file, - for standard output"),
+    "cli.weights": ("查看与校验权重", "look at and verify weights"),
+    "cli.weights_list": ("列出全部权重及状态", "all weights and how they stand"),
+    "cli.weights_info": ("某个权重的详情与许可", "details and licence of one weight"),
+    "cli.weights_verify": ("重新校验已安装的权重", "verify installed weights"),
+    "cli.names": ("权重名；不写则为全部已安装的", "names of weights; all installed ones if left out"),
+    "cli.doctor": ("检查版本、设备、权重，并说明会用到什么", "check versions, device and weights, and say what would be used"),
+    "cli.serve": ("打开网页", "open the web page"),
+    "cli.host": ("监听地址（默认 127.0.0.1，仅本机）", "address to listen on (default 127.0.0.1, this machine only)"),
+    "cli.port": ("端口（默认 7860）", "port (default 7860)"),
+    "cli.open": ("在浏览器中打开", "open it in the browser"),
+    "cli.done": ("{input} → {output}", "{input} → {output}"),
+    "cli.failed": ("{input}：{reason} [{code}]", "{input}: {reason} [{code}]"),
+    "cli.total": ("完成 {done} 张，失败 {failed} 张。", "{done} done, {failed} failed."),
+    "cli.nothing_installed": ("zoo 文件夹 {home} 中还没有权重；正在使用随附的演示模型。", "No weights in the zoo folder {home} yet; the bundled demo model is used."),
+    "cli.verified": ("{name}：校验通过（{path}）。", "{name}: verified ({path})."),
+    "cli.bundled": ("随附", "bundled"),
+    "cli.installed": ("已安装", "installed"),
+    "cli.unverified": ("待校验", "not verified yet"),
+    "cli.corrupt": ("已损坏", "corrupt"),
+    "cli.missing": ("未安装", "not installed"),
+    "cli.unpinned": ("未安装，摘要未登记", "not installed, digest unknown"),
+    "cli.doctor_versions": ("版本", "Versions"),
+    "cli.doctor_device": ("设备", "Device"),
+    "cli.doctor_zoo": ("权重文件夹", "Zoo folder"),
+    "cli.doctor_use": ("将会使用", "Would be used"),
+    "cli.doctor_problems": ("问题", "Problems"),
+    "cli.doctor_fine": ("没有发现问题。", "No problems found."),
+    "E01": ("没有安装 pillow-heif：无法读取 HEIC 照片（苹果手机的默认格式）。需要时运行 pip install pillow-heif。", "pillow-heif is not installed: HEIC photos (the default of iPhones) cannot be read. If you need them, run pip install pillow-heif."),
+    "E02": ("{package} 无法导入（{reason}）。其余功能不受影响；请把它与 torch、torchvision 一起重装。", "{package} cannot be imported ({reason}). Everything else works; reinstall it together with torch and torchvision."),
+    "E03": ("basicsr 1.4.2 不能在 Python 3.13 及以上安装：背景放大与质量评测不可用，人脸修复不受影响。需要时请用 Python 3.12。", "basicsr 1.4.2 does not install on Python 3.13 and later: background upscaling and quality metrics are missing, face restoration works. Use Python 3.12 if you need them."),
 }

@@ -21,7 +21,7 @@ from gpen_zoo.hints import CATALOGUE, Lang, Note, say
 from gpen_zoo.manifest import Entry
 from gpen_zoo.restore import load
 from gpen_zoo.sessions import Session, Sessions
-from gpen_zoo.types import FaceReport, Options, RestoreResult, Verdict
+from gpen_zoo.types import Options, RestoreResult, Verdict
 from gpen_zoo.zoo import Zoo
 
 LANGS: tuple[Lang, ...] = ("zh", "en")
@@ -31,11 +31,16 @@ FONTS = ["system-ui", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "san
 THEME = gr.themes.Soft(primary_hue="teal", font=FONTS, font_mono=["ui-monospace", "monospace"])
 CSS = """
 .gradio-container {max-width: 1240px; width: 100% !important; margin: 0 auto !important}
-#head {align-items: center; flex-wrap: nowrap}
-#language {min-width: 0 !important; flex-grow: 0}
+#head {align-items: flex-start; flex-wrap: nowrap}
+#language {flex: none; width: auto; margin-top: .6em}
+#language .wrap {flex-wrap: nowrap}
 #language label {white-space: nowrap}
-#faces .wrap {flex-direction: column; align-items: stretch}
-#faces label {white-space: normal}
+#pairs button {aspect-ratio: 2 / 1}
+footer .divider {display: none}
+#faces .wrap {flex-direction: column; flex-wrap: nowrap; align-items: stretch; max-height: 19em; overflow-y: auto}
+#faces label, #faces label.selected {white-space: normal; background: none; color: inherit; border: 0;
+  box-shadow: none; padding: .2em .3em}
+@media (max-width: 640px) {#head {flex-wrap: wrap}}
 #status ul {margin: .4em 0 0 1.1em; padding: 0; list-style: disc}
 #status .code {opacity: .65; font-size: .85em; margin-left: .4em}
 #status .problem {border-left: 4px solid #d33; padding: .5em .8em; font-weight: 600}
@@ -126,6 +131,20 @@ def build(zoo: Zoo | None = None) -> Page:
                 # our decoder says what is wrong, so it gets the uploaded file itself.
                 photo.preprocess = lambda payload: payload.path if payload else None
                 run = on(gr.Button(text("ui.restore"), variant="primary", elem_id="restore-button"), value="ui.restore")
+                aligned = on(
+                    gr.Checkbox(label=text("ui.aligned"), info=text("ui.aligned_info"), elem_id="aligned"),
+                    label="ui.aligned",
+                    info="ui.aligned_info",
+                )
+                samples = make_examples(Path(tempfile.mkdtemp(prefix="gpen-zoo-examples-")))
+                if samples:
+                    shown = gr.Examples([[str(p)] for p in samples], [photo], label=text("ui.examples"))
+                    on(shown.dataset, label="ui.examples")
+            with gr.Column(scale=3, min_width=320):
+                slider = on(
+                    gr.ImageSlider(label=text("ui.slider"), type="filepath", max_height=640, elem_id="result-slider"),
+                    label="ui.slider",
+                )
                 strength = on(
                     gr.Slider(
                         0,
@@ -139,21 +158,6 @@ def build(zoo: Zoo | None = None) -> Page:
                     label="ui.strength",
                     info="ui.strength_info",
                 )
-                aligned = on(
-                    gr.Checkbox(label=text("ui.aligned"), info=text("ui.aligned_info"), elem_id="aligned"),
-                    label="ui.aligned",
-                    info="ui.aligned_info",
-                )
-                samples = make_examples(Path(tempfile.mkdtemp(prefix="gpen-zoo-examples-")))
-                if samples:
-                    shown = gr.Examples([[str(p)] for p in samples], [photo], label=text("ui.examples"))
-                    on(shown.dataset, label="ui.examples")
-                on(gr.HTML(text("weights"), elem_id="weights"), value="weights")
-            with gr.Column(scale=3, min_width=320):
-                slider = on(
-                    gr.ImageSlider(label=text("ui.slider"), type="filepath", max_height=640, elem_id="result-slider"),
-                    label="ui.slider",
-                )
                 status = gr.HTML(text("idle"), elem_id="status")
                 download = on(
                     gr.DownloadButton(text("ui.download"), interactive=False, elem_id="download"),
@@ -165,13 +169,20 @@ def build(zoo: Zoo | None = None) -> Page:
                 )
                 pairs = on(
                     gr.Gallery(
-                        label=text("ui.pairs"), columns=2, height="auto", visible=False, elem_id="pairs", preview=False
+                        label=text("ui.pairs"),
+                        columns=3,
+                        height="auto",
+                        object_fit="contain",
+                        visible=False,
+                        preview=False,
+                        elem_id="pairs",
                     ),
                     label="ui.pairs",
                 )
                 with on(gr.Accordion(text("ui.report"), open=False), label="ui.report"):
                     report = gr.JSON(show_label=False, elem_id="report")
-                on(gr.HTML(text("ui.privacy"), elem_id="privacy"), value="ui.privacy")
+        on(gr.HTML(text("weights"), elem_id="weights"), value="weights")
+        on(gr.HTML(text("ui.privacy"), elem_id="privacy"), value="ui.privacy")
 
         def restore(
             photo: str | None,
@@ -243,6 +254,7 @@ def build(zoo: Zoo | None = None) -> Page:
             concurrency_id="engine",
             concurrency_limit=1,
             show_progress_on=[slider],
+            scroll_to_output=True,
             **private,
         )
         done.then(finish, None, [download, report], show_progress="hidden", **private)
@@ -305,14 +317,8 @@ def slides(session: Session) -> tuple[str, str]:
 
 
 def face_choices(result: RestoreResult, lang: Lang) -> list[tuple[str, int]]:
-    """One line a face: number, verdict, reason."""
-    return [(face_line(face, lang), face.index) for face in result.faces]
-
-
-def face_line(face: FaceReport, lang: Lang) -> str:
-    """Number, verdict and reason of one face in a sentence."""
-    verdict = say(f"ui.verdict_{face.verdict.value}", lang)
-    return say("ui.face", lang, index=face.index, verdict=verdict, reason=say(face.note, lang))
+    """One line a face: its number, then verdict and reason in a sentence."""
+    return [(say("ui.face", lang, index=f.index, reason=say(f.note, lang)), f.index) for f in result.faces]
 
 
 def face_ticks(result: RestoreResult, lang: Lang) -> dict[str, Any]:
@@ -355,7 +361,6 @@ def weights_html(entries: Sequence[Entry], lang: Lang) -> str:
     lines = [f"<b>{say('ui.weights', lang)}</b>"]
     for entry in entries:
         size = say("ui.weight", lang, name=entry.name, size=entry.branch, mb=f"{(entry.bytes or 0) / 1e6:.0f}")
-        demo = html.escape(say("D01", lang, name=entry.name)) if entry.bundled else ""
         licence = say("ui.licence", lang, text=entry.licence.zh if lang == "zh" else entry.licence.en)
-        lines.append(f"<p>{html.escape(size)} {demo}<br><small>{html.escape(licence)}</small></p>")
+        lines.append(f"<p>{html.escape(size)}<br><small>{html.escape(licence)}</small></p>")
     return "".join(lines)
