@@ -127,16 +127,16 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{file} is no known kind of weight file (it starts with {start}). Check that it is the right file.",
     ),
     "W16": (
-        "权重目录 {folder} 中没有 {name}。需要作者的文件 {file}（SHA256：{sha256}），可从 {where} 获取。",
-        "{name} is not in the zoo folder {folder}. It takes the author's file {file} (SHA256: {sha256}), available from {where}.",
+        "权重目录 {folder} 中没有 {name}。请运行 gpen-zoo weights download {name}；也可以自行取得作者的文件 {file}（SHA256：{sha256}，来源：{where}），放入该目录。",
+        "{name} is not in the zoo folder {folder}. Run gpen-zoo weights download {name}, or get the author's file {file} yourself (SHA256: {sha256}, from: {where}) and put it into that folder.",
     ),
     "W17": (
-        "{file} 没有登记过的摘要，无法确认是否可信，未使用。请删除它并改用作者的原文件 {original}。",
-        "{file} has no recorded digest, so nothing vouches for it and it was not used. Delete it and use the author's file {original} instead.",
+        "{file} 没有登记过的摘要，无法确认是否可信，未使用。请用 gpen-zoo weights download 重新获取，或把作者的原文件 {original} 放入该目录。",
+        "{file} has no recorded digest, so nothing vouches for it and it was not used. Fetch it anew with gpen-zoo weights download, or put the author's file {original} into the folder.",
     ),
     "W18": (
-        "{file} 是 PyTorch 的 pickle 文件，不会被直接加载。请先转换为 safetensors。",
-        "{file} is a PyTorch pickle and is never loaded as it is. Convert it to safetensors first.",
+        "{file} 是 PyTorch 的 pickle 文件，不会被直接加载。请用 gpen-zoo weights adopt 把它转换为 safetensors。",
+        "{file} is a PyTorch pickle and is never loaded as it is. Convert it to safetensors with gpen-zoo weights adopt.",
     ),
     "W19": (
         "没有名为 {name} 的权重。可用的名称：{known}。",
@@ -189,6 +189,58 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "W32": (
         "{file} 的 {tensor} 超出 float16 的范围，无法制作半精度副本。请保留 float32。",
         "{tensor} of {file} exceeds the range of float16, so no half-size copy can be made. Keep float32.",
+    ),
+    "W34": (
+        "{file} 就在权重目录里，但清单没有登记 {name} 的摘要，无法确认它。若信任这个文件，请运行 gpen-zoo weights adopt {file} --name {name} --accept-unpinned。",
+        "{file} lies in the zoo folder, but the manifest has no digest for {name} to confirm it. If you trust the file, run gpen-zoo weights adopt {file} --name {name} --accept-unpinned.",
+    ),
+    "W35": (
+        "{name} 校验通过：{bytes} 字节，SHA256 {sha256}。",
+        "{name} is sound: {bytes} bytes, SHA256 {sha256}.",
+    ),
+    "W36": (
+        "{file} 不是登记过的 {name}（摘要 {found}，应为 {expected}）。请改用摘要相符的文件；若要改用新版本，请先运行 gpen-zoo weights remove {name} --forget。",
+        "{file} is not the recorded {name} (digest {found}, expected {expected}). Use the file with that digest; to accept another version, run gpen-zoo weights remove {name} --forget first.",
+    ),
+    "W37": (
+        "没有收入：{file} 与任何登记过的摘要都不符。{what}",
+        "Not adopted: {file} has none of the recorded digests. {what}",
+    ),
+    "W38": (
+        "{name} 随项目附带，不能移除。",
+        "{name} ships with the project and cannot be removed.",
+    ),
+    "W40": (
+        "{file} 正是 {name}（摘要相符）。可运行 gpen-zoo weights adopt 收入权重目录。",
+        "{file} is {name} (the digest matches). Run gpen-zoo weights adopt to take it into the zoo folder.",
+    ),
+    "W41": (
+        "{file} 的张量属于 {found}，但摘要没有登记过。若信任这个文件，请运行 gpen-zoo weights adopt 并指定 --name 和 --accept-unpinned。",
+        "The tensors of {file} are those of {found}, but its digest is not on record. If you trust it, run gpen-zoo weights adopt with --name and --accept-unpinned.",
+    ),
+    "W42": (
+        "{file} 是训练存档，其中的 g_ema 是 {found}。收入时只取 g_ema：请运行 gpen-zoo weights adopt 并指定 --name 和 --accept-unpinned。",
+        "{file} is a training checkpoint; its g_ema is {found}. Adopting takes g_ema only: run gpen-zoo weights adopt with --name and --accept-unpinned.",
+    ),
+    "W43": (
+        "{file} 是判别器，只用于继续训练，不能修复照片。请改取不带 -D 的文件。",
+        "{file} is a discriminator, good for further training only; it restores nothing. Get the file without -D instead.",
+    ),
+    "W44": (
+        "{file} 是 {found} 的权重，不是 GPEN。修复人脸请改用 GPEN-BFR-*.pth。",
+        "{file} holds weights of {found}, not of GPEN. To restore faces use a GPEN-BFR-*.pth instead.",
+    ),
+    "W45": (
+        "{file} 是 {name} 的 ONNX 导出，本项目需要 PyTorch 的 .pth 原文件。请改取同名的 .pth。",
+        "{file} is the ONNX export of {name}; the original PyTorch .pth is needed here. Get the .pth of that name instead.",
+    ),
+    "W46": (
+        "{name} 没有登记记录，没有可写入清单的摘要。请先下载或收入它。",
+        "{name} has no record, so there is no digest to pin. Download or adopt it first.",
+    ),
+    "W50": (
+        "{name} 的 safetensors 版本，供 gpen_zoo 使用；由作者的原文件转换而来，数值精度为 {dtype}。\n\n- 文件：`{file}`，SHA256 `{sha256}`\n- 原文件：`{original}`，SHA256 `{original_sha256}`\n- 来源：{source}（{date}）\n- 许可：{licence}\n\n使用前请自行核对摘要；把同目录的 weights_manifest.yaml 中的 OWNER 改为你的账号名，再用 GPEN_ZOO_MANIFEST 指向它即可。",
+        "{name} as safetensors for gpen_zoo, converted from the author's file; values are {dtype}.\n\n- File: `{file}`, SHA256 `{sha256}`\n- Original: `{original}`, SHA256 `{original_sha256}`\n- Source: {source} ({date})\n- Licence: {licence}\n\nCheck the digest before use. To use this repository, replace OWNER in the weights_manifest.yaml beside this card by the account and point GPEN_ZOO_MANIFEST at it.",
     ),
     # --- N: network and sources -------------------------------------------------------------------------------
     "N01": (
@@ -496,6 +548,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "F15": (
         "共找到 {found} 张人脸，只保留最大的 {most} 张。要处理其余的脸，请把照片裁成几部分。",
         "{found} faces were found and the largest {most} kept. To have the others restored too, cut the photo into parts.",
+    ),
+    "F16": (
+        "照片很大，检测时已缩小：小于 {smallest} 像素的人脸可能漏检。如需处理，请把照片裁成几部分。",
+        "The photo is very large and was searched at a smaller size: faces below {smallest} px may be missed. To have them restored too, cut the photo into parts.",
     ),
     "F20": (
         "缺少人脸检测模型：软件包 {package} 未安装，或其中没有 {file}。请运行 pip install {package}。",

@@ -13,24 +13,21 @@ import importlib.util
 import io
 import logging
 import os
-import unicodedata
+import struct
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image as pil
 from PIL import JpegImagePlugin, features
 from PIL.ImageFile import ImageFile
 
-from gpen_zoo import image_meta, image_rescue
+from gpen_zoo import image_meta, image_pixels, image_rescue
 from gpen_zoo.errors import GpenError, ImageTooLarge, ImageUnreadable, OptionsInvalid, PathInaccessible
 from gpen_zoo.hints import Note, note
-from gpen_zoo.image_sniff import SUFFIXES, format_of, kind_of, webp_canvas, webp_is_lossless
-from gpen_zoo.tone import tone_of
-from gpen_zoo.types import U8, Image, Source, Tone
+from gpen_zoo.image_names import format_of_suffix, named_format, result_name
+from gpen_zoo.image_sniff import format_of, kind_of, webp_canvas, webp_is_lossless
+from gpen_zoo.types import Image, Source
 
 log = logging.getLogger(__name__)
 
@@ -61,28 +58,6 @@ _PLUGINS: dict[str, tuple[str, str]] = {
 _OPTIONAL = {"WEBP": ("webp", "pillow"), "AVIF": ("avif", "pillow-heif"), "JPEG2000": ("jpg_2000", "pillow")}
 _WRITABLE = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "AVIF")
 _NO_ALPHA = ("JPEG", "BMP")
-# EXIF orientation → counter-clockwise quarter turns, then mirrored left to right.
-_TURNS = {
-    1: (0, False),
-    2: (0, True),
-    3: (2, False),
-    4: (2, True),
-    5: (3, True),
-    6: (3, False),
-    7: (1, True),
-    8: (1, False),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Pixels:
-    """Decoded and in sRGB, not yet upright. grey: the file itself is greyscale."""
-
-    rgb: U8
-    alpha: U8 | None
-    grey: bool
-    icc: bytes | None
-    note: Note | None
 
 
 def decode(
@@ -118,8 +93,6 @@ def decode(
         _check_size(*size, len(data), limit_mp)
         if kind == "TIFF" and 50706 in im.tag_v2:  # type: ignore[attr-defined]  # DNGVersion
             raise ImageUnreadable("I01", kind=note("kind.raw"))
-        if im.info.get("progressive") and len(image_rescue.scan_starts(data)) > image_rescue.MAX_SCANS:
-            raise ImageUnreadable("I05", format=kind, reason="too many scans")
         depth = _depth(im, data)
         mode = "LA" if kind == "PNG" and image_meta.png_header(data) == (16, 4) else im.mode
         frames = _frames(im)
@@ -127,9 +100,9 @@ def decode(
         notes = [*_damage(loaded, truncated), *_frame_notes(kind, frames)]
         image = loaded.image
         quality, subsampling = _jpeg_facts(image)
-        exif, turn, damaged = _exif(image)
         icc, dpi = image.info.get("icc_profile"), _dpi(image)
-        pixels = _split(image, depth, mode, icc)
+        parts = image_pixels.channels(image, depth=depth, mode=mode, icc=icc)
+        exif, turn, damaged = _exif(image, converted=parts.icc != icc)
     except GpenError:
         raise
     except MemoryError as error:
@@ -141,9 +114,9 @@ def decode(
 
     if depth > 8:
         notes.append(note("I08", depth=depth))
-    notes += [n for n in (pixels.note, note("I13") if damaged else None) if n]
-    rgb, alpha = _upright(pixels.rgb, turn), None if pixels.alpha is None else _upright(pixels.alpha, turn)
-    rgb, tone = _toned(rgb, alpha, pixels.grey)
+    notes += [n for n in (parts.note, note("I13") if damaged else None) if n]
+    alpha = None if parts.alpha is None else image_pixels.upright(parts.alpha, turn)
+    rgb, tone = image_pixels.toned(image_pixels.upright(parts.rgb, turn), alpha, parts.grey)
     return Image(
         pixels=rgb,
         alpha=alpha,
@@ -154,7 +127,7 @@ def decode(
             mode=mode,
             depth=depth,
             exif=exif,
-            icc=pixels.icc,
+            icc=parts.icc,
             dpi=dpi[::-1] if dpi and turn >= 5 else dpi,
             quality=quality,
             subsampling=subsampling,
@@ -200,7 +173,7 @@ def output_format(image: Image, format: str | None = None) -> tuple[str, Note | 
     cannot be written (GIF, HEIC, alpha in a BMP…) becomes PNG; a format that was asked for is written or refused
     with OptionsInvalid (I16, I27).
     """
-    wanted = _named_format(format) if format else image.source.format or "PNG"
+    wanted = named_format(format) if format else image.source.format or "PNG"
     limit = {"WEBP": 16_383, "JPEG": 65_500, "AVIF": 65_536}.get(wanted, 1 << 31)
     if wanted not in _WRITABLE or (wanted == "AVIF" and not features.check("avif")):
         if format:
@@ -225,14 +198,14 @@ def encode(image: Image, *, format: str | None = None, quality: int | None = Non
     if quality is not None and not (isinstance(quality, int) and 1 <= quality <= 100):
         raise OptionsInvalid("I18", quality=quality)
     chosen, _ = output_format(image, format)
-    im = _assembled(image, chosen)
+    im = image_pixels.assembled(image, with_alpha=chosen not in _NO_ALPHA)
     options: dict[str, Any] = _writer_options(image.source, chosen, quality)
     icc, exif = image.source.icc, image.source.exif
     # An RGB profile in a greyscale file (or the reverse) is invalid, and sRGB grey needs none.
     if icc and icc[16:20] == (b"GRAY" if im.mode in ("L", "LA") else b"RGB "):
         options["icc_profile"] = icc
     if exif and chosen != "BMP":
-        options["exif"] = image_meta.sized_exif(exif, image.width, image.height)
+        options["exif"] = image_meta.exif_for(exif, image.width, image.height)
     if image.source.dpi and chosen in ("JPEG", "PNG", "TIFF", "BMP"):
         options["dpi"] = image.source.dpi
     buffer = io.BytesIO()
@@ -247,9 +220,9 @@ def write(image: Image, path: str | os.PathLike[str], *, format: str | None = No
     whole or absent. Raises PathInaccessible (I22) and what `encode` raises.
     """
     file = Path(path)
-    data = encode(image, format=format or _format_of_suffix(file.suffix), quality=quality)
-    part = file.with_name(f".{uuid.uuid4().hex}.part")
+    data = encode(image, format=format or format_of_suffix(file.suffix), quality=quality)
     try:
+        part = file.with_name(f".{uuid.uuid4().hex}.part")
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             part.write_bytes(data)
@@ -263,39 +236,11 @@ def write(image: Image, path: str | os.PathLike[str], *, format: str | None = No
 
 
 def output_name(image: Image, suffix: str = "_restored", *, format: str | None = None) -> str:
-    """File name for the result: the original stem + `suffix` + an extension that tells the truth.
+    """File name for the result: the original stem + `suffix` + the extension of the real format.
 
-    The original extension stays as it was written when it fits the format (`.JPG`, `.jpeg`). Folders, control and
-    direction characters and those that Windows forbids are taken out; letters of every script stay.
+    Safe to join to a folder; see `image_names.result_name`. Raises OptionsInvalid as `output_format` does.
     """
-    chosen, _ = output_format(image, format)
-    stem, extension = os.path.splitext(_safe(image.source.name))
-    own = _format_of_suffix(extension)
-    if own is None:
-        stem += extension
-    if own != chosen:
-        extension = SUFFIXES[chosen][0]
-    stem = stem.strip(". ") or "photo"
-    # 255 bytes is the limit of most file systems; a Chinese character takes three. The rest is for a caller's " (2)".
-    room = max(1, 230 - len((suffix + extension).encode()))
-    return stem.encode()[:room].decode(errors="ignore") + suffix + extension
-
-
-def _safe(name: str) -> str:
-    name = name.replace("\\", "/").rsplit("/", 1)[-1]
-    # Cc control, Cf direction marks that disguise a name, Cs bytes that were no UTF-8 in the file system
-    kept = "".join("_" if c in '<>:"|?*' or unicodedata.category(c) == "Cs" else c for c in name)
-    return "".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf"))
-
-
-def _format_of_suffix(suffix: str) -> str | None:
-    lower = suffix.lower()
-    return next((fmt for fmt, known in SUFFIXES.items() if lower in known), None)
-
-
-def _named_format(format: str) -> str:
-    upper = format.upper()
-    return upper if upper in SUFFIXES else _format_of_suffix(f".{format.lstrip('.')}") or upper
+    return result_name(image.source.name, suffix, output_format(image, format)[0])
 
 
 def _plugin(kind: str) -> Any:
@@ -324,15 +269,20 @@ def _check_size(width: int, height: int, size: int, limit_mp: float) -> None:
 def _depth(im: pil.Image, data: bytes) -> int:
     """Bits per channel in the file; Pillow hands 16-bit colour over as 8-bit without a word."""
     if im.format == "PNG":
-        return max(8, image_meta.png_header(data)[0])
+        return image_meta.png_header(data)[0]
     if im.format == "TIFF":
-        bits = im.tag_v2.get(258, (8,))  # type: ignore[attr-defined]  # BitsPerSample
-        return max(8, *(int(b) for b in (bits if isinstance(bits, tuple) else (bits,))))
-    return 16 if im.mode.startswith("I") else 8
+        bits = im.tag_v2.get(258, 8)  # type: ignore[attr-defined]  # BitsPerSample
+        return max(int(b) for b in (bits if isinstance(bits, tuple) else (bits,)))
+    return 16 if im.mode.startswith("I") else 1 if im.mode == "1" else 8
 
 
 def _frames(im: pil.Image) -> int:
-    return int(getattr(im, "n_frames", 1))
+    """Frames or pages; 1 where the chain of them is damaged, for the first one may still be whole."""
+    try:
+        return int(getattr(im, "n_frames", 1))
+    except (OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError, struct.error):
+        log.info("frames cannot be counted", exc_info=True)
+        return 1
 
 
 def _frame_notes(kind: str, frames: int) -> list[Note]:
@@ -358,12 +308,12 @@ def _jpeg_facts(im: pil.Image) -> tuple[int | None, int | None]:
     return image_meta.jpeg_quality(im.quantization), max(0, JpegImagePlugin.get_sampling(im))
 
 
-def _exif(im: pil.Image) -> tuple[bytes | None, int, bool]:
-    """(EXIF for the result, orientation 1-8, whether the block was damaged)."""
+def _exif(im: pil.Image, *, converted: bool) -> tuple[bytes | None, int, bool]:
+    """(EXIF for the result, orientation 1-8, whether the block was damaged). converted: colours are sRGB now."""
     turn = 1
     try:
         turn = image_meta.orientation_of(im)
-        return image_meta.clean_exif(im.getexif()), turn, False
+        return image_meta.clean_exif(im.getexif(), now_srgb=converted), turn, False
     except Exception:  # a damaged block raises anything, and must not cost the picture
         log.info("EXIF block left out", exc_info=True)
         return None, turn, True
@@ -375,81 +325,6 @@ def _dpi(im: pil.Image) -> tuple[float, float] | None:
     except (TypeError, ValueError, ZeroDivisionError):
         return None
     return (x, y) if 0 < x < 1e5 and 0 < y < 1e5 else None
-
-
-def _split(im: pil.Image, depth: int, mode: str, icc: bytes | None) -> _Pixels:
-    """Colours and alpha of a loaded image, every Pillow mode."""
-    alpha: U8 | None = None
-    key = im.info.get("transparency")
-    if im.mode.startswith(("I", "F")):
-        values = np.asarray(im)
-        if isinstance(key, int):
-            alpha = np.where(values == key, 0, 255).astype(np.uint8)
-        im = pil.fromarray(_to_8_bit(values, im, depth))
-    elif depth == 16 and isinstance(key, tuple):
-        # The key colour is given in 16 bits, the pixels have lost their low bytes.
-        matches = (np.asarray(im) == np.array(key) >> 8).all(axis=-1)
-        alpha = np.where(matches, 0, 255).astype(np.uint8)
-    elif im.mode in ("RGBA", "LA", "PA", "La", "RGBa") or key is not None:
-        im = im.convert("LA" if mode in ("L", "LA", "La", "1") else "RGBA")
-        alpha = np.array(im.getchannel("A"))
-        im = im.getchannel("L") if im.mode == "LA" else pil.merge("RGB", im.split()[:3])
-    elif im.mode in ("1", "P"):
-        im = im.convert("L" if im.mode == "1" else "RGB")
-    im, icc, said = image_meta.to_srgb(im, icc)
-    grey = im.mode == "L"
-    rgb = np.array(im)
-    return _Pixels(
-        rgb=np.repeat(rgb[..., None], 3, axis=2) if grey else rgb, alpha=alpha, grey=grey, icc=icc, note=said
-    )
-
-
-def _to_8_bit(values: NDArray[Any], im: pil.Image, depth: int) -> U8:
-    """Grey samples of 16 or 32 bits or floats as uint8; full scale is a matter of the type, never of the values."""
-    if values.dtype.kind == "f":
-        # Float TIFF: 0-1 is the convention of every program that writes photos into it.
-        return np.asarray(np.rint(np.nan_to_num(values).clip(0, 1) * 255), dtype=np.uint8)
-    if depth > 16:
-        return (values.astype(np.uint32) >> 24).astype(np.uint8)
-    whole = values.astype(np.int64).clip(0, 65_535)
-    if getattr(im, "tag_v2", {}).get(262) == 0 and im.mode.startswith("I;16"):
-        whole = 65_535 - whole  # WhiteIsZero, which Pillow honours for 8 bits only
-    return ((whole + 128) // 257).astype(np.uint8)
-
-
-def _upright(array: U8, turn: int) -> U8:
-    quarter_turns, mirrored = _TURNS[turn]
-    turned = np.rot90(array, quarter_turns)
-    return np.ascontiguousarray(turned[:, ::-1] if mirrored else turned)
-
-
-def _toned(rgb: U8, alpha: U8 | None, grey: bool) -> tuple[U8, Tone]:
-    """Tone, and pixels that keep its promise: grey means three equal channels."""
-    if grey:
-        return rgb, "grey"
-    tone = tone_of(rgb, alpha)
-    if tone != "grey":
-        return rgb, tone
-    if alpha is not None and not (alpha == 255).all() and tone_of(rgb) != "grey":
-        # Grey to the eye, but colours lie hidden under alpha. Toned pictures keep their chroma, so both survive.
-        return rgb, "toned"
-    luma = np.array(pil.fromarray(rgb).convert("L"))
-    return np.repeat(luma[..., None], 3, axis=2), "grey"
-
-
-def _assembled(image: Image, chosen: str) -> pil.Image:
-    """Pillow image with the channels that the file gets."""
-    pixels, alpha = image.pixels, image.alpha
-    if alpha is not None and chosen in _NO_ALPHA:
-        share = alpha[..., None].astype(np.float32) / 255
-        pixels, alpha = np.rint(pixels * share + 255 * (1 - share)).astype(np.uint8), None
-    was_grey = image.source.mode in ("L", "LA", "La", "1", "F") or image.source.mode.startswith("I")
-    same = (pixels[..., 0] == pixels[..., 1]) & (pixels[..., 1] == pixels[..., 2]) if was_grey else None
-    grey = same is not None and bool(same.all())
-    im = pil.fromarray(np.ascontiguousarray(pixels[..., 0]) if grey else pixels)
-    if alpha is not None:
-        im.putalpha(pil.fromarray(alpha))
-    return im
 
 
 def _writer_options(source: Source, chosen: str, quality: int | None) -> dict[str, Any]:

@@ -45,11 +45,24 @@ _KEPT = frozenset(
     }
 )
 _MAKER_NOTE, _INTEROP, _USER_COMMENT = 0x927C, 0xA005, 0x9286
-_PIXEL_WIDTH, _PIXEL_HEIGHT = 0xA002, 0xA003
+_COLOUR_SPACE, _PIXEL_WIDTH, _PIXEL_HEIGHT = 0xA001, 0xA002, 0xA003
 # A JPEG segment holds 65,533 bytes.
 _EXIF_ROOM = 65_000
 _INTENT = ImageCms.Intent.RELATIVE_COLORIMETRIC
 _FLAGS = ImageCms.Flags.BLACKPOINTCOMPENSATION
+
+
+class _Text(str):
+    """Text that keeps its bytes: Pillow reads EXIF text as Latin-1, whatever it is, and writes `?` for non-ASCII."""
+
+    def encode(self, encoding: str = "latin-1", errors: str = "strict") -> bytes:
+        return super().encode("latin-1", "replace")
+
+
+def _faithful(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _faithful(v) for k, v in value.items()}
+    return _Text(value) if isinstance(value, str) else value
 
 
 def orientation_of(im: pil.Image) -> int:
@@ -58,14 +71,21 @@ def orientation_of(im: pil.Image) -> int:
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def clean_exif(exif: pil.Exif) -> bytes | None:
-    """EXIF with orientation 1, without GPS, thumbnail and storage facts; None when nothing else was there."""
+def clean_exif(exif: pil.Exif, *, now_srgb: bool = False) -> bytes | None:
+    """EXIF with orientation 1, without GPS, thumbnail and storage facts; None when nothing else was there.
+
+    now_srgb: the pixels were converted, so a colour space that it names is no longer true.
+    """
     kept = pil.Exif()
     for tag in _KEPT & set(exif):
-        kept[tag] = exif[tag]
-    detail = dict(exif.get_ifd(ExifTags.IFD.Exif))
+        kept[tag] = _faithful(exif[tag])
+    detail = _faithful(exif.get_ifd(ExifTags.IFD.Exif))
     if _INTEROP in detail:
-        detail[_INTEROP] = dict(exif.get_ifd(ExifTags.IFD.Interop))
+        detail[_INTEROP] = _faithful(exif.get_ifd(ExifTags.IFD.Interop))
+    if now_srgb:
+        detail.pop(_INTEROP, None)  # says "Adobe RGB" (R03) where it says anything
+        if _COLOUR_SPACE in detail:
+            detail[_COLOUR_SPACE] = 1
     if detail:
         kept[ExifTags.IFD.Exif] = detail
     if not len(kept):
@@ -79,18 +99,22 @@ def clean_exif(exif: pil.Exif) -> bytes | None:
     return data if len(data) <= _EXIF_ROOM else None
 
 
-def sized_exif(exif: bytes, width: int, height: int) -> bytes:
-    """The same EXIF, its pixel dimensions (where it has them) set to those of the written picture."""
-    block = pil.Exif()
-    block.load(exif)
-    detail = dict(block.get_ifd(ExifTags.IFD.Exif))
-    if _PIXEL_WIDTH not in detail and _PIXEL_HEIGHT not in detail:
-        return exif
+def exif_for(exif: bytes, width: int, height: int) -> pil.Exif:
+    """The block for a writer; its pixel dimensions, where it has them, become those of the written picture."""
+    old, block = pil.Exif(), pil.Exif()
+    old.load(exif)
+    for tag in set(old) - {ExifTags.IFD.Exif}:
+        block[tag] = _faithful(old[tag])
+    detail = _faithful(old.get_ifd(ExifTags.IFD.Exif))
     if _INTEROP in detail:
-        detail[_INTEROP] = dict(block.get_ifd(ExifTags.IFD.Interop))
-    detail[_PIXEL_WIDTH], detail[_PIXEL_HEIGHT] = width, height
-    block[ExifTags.IFD.Exif] = detail
-    return block.tobytes()
+        detail[_INTEROP] = _faithful(old.get_ifd(ExifTags.IFD.Interop))
+    if _PIXEL_WIDTH in detail or _PIXEL_HEIGHT in detail:
+        detail[_PIXEL_WIDTH], detail[_PIXEL_HEIGHT] = width, height
+    if detail:
+        # Pillow's TIFF writer asks get_ifd, its other writers the item.
+        block.get_ifd(ExifTags.IFD.Exif).update(detail)
+        block[ExifTags.IFD.Exif] = detail
+    return block
 
 
 @lru_cache(maxsize=1)

@@ -9,14 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image as pil
 from PIL.ImageFile import ImageFile
 
 _EOI = b"\xff\xd9"
 # libjpeg spends a whole pass over the picture on every scan of a progressive file.
 MAX_SCANS = 100
+# Start of scan: length 6 + 2 n for n = 1-4 components.
+_SCAN = re.compile(rb"\xff\xda\x00[\x08\x0a\x0c\x0e]")
+_ROW_BY_ROW = ("JPEG", "PNG", "TIFF", "BMP", "GIF", "PPM")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,83 +44,95 @@ def load(data: bytes, opened: Callable[[bytes], ImageFile]) -> Loaded:
     """
     im = opened(data)
     if im.format == "JPEG":
-        return _load_jpeg(data, im, opened)
+        start = first_scan(data)
+        if len(scan_starts(data, start)) > MAX_SCANS:
+            raise OSError(f"more than {MAX_SCANS} scans")
+        # The end marker cannot occur inside picture data, so without one behind the first scan the file was cut.
+        # What cards and downloads leave instead, often zeros, libjpeg would take for picture without complaint.
+        if start and data.find(_EOI, start) < 0:
+            return _load_cut_jpeg(data.rstrip(b"\0"), start, opened)
     try:
         im.load()
     except (OSError, SyntaxError, ValueError, EOFError):
-        if im.format not in ("PNG", "TIFF", "BMP", "GIF", "PPM"):
+        if im.format not in _ROW_BY_ROW:
             raise
-        rescued = _filled(data, opened, 0)
-        usable = _leading_equal(np.asarray(rescued), np.asarray(_filled(data, opened, 255)))
-        if usable == 0:
+        loaded = _load_rows(data, opened)
+        if not loaded.usable:
             raise
-        return Loaded(image=rescued, usable=usable, intact=False)
+        return loaded
     return Loaded(image=im)
+
+
+def _load_rows(data: bytes, opened: Callable[[bytes], ImageFile]) -> Loaded:
+    """Decode into two different backgrounds: rows that come out equal were written by the decoder."""
+    rescued = _filled(data, opened, 0)
+    pixels = np.asarray(rescued)
+    if rescued.format == "GIF":
+        # The plugin chooses its own background, which is also what the missing rows are left with.
+        return Loaded(image=rescued, usable=_until_flat(pixels), intact=False)
+    other = np.asarray(_filled(data, opened, 255))
+    same = (pixels == other).reshape(len(pixels), -1).all(axis=1)
+    return Loaded(image=rescued, usable=float(same.mean()), intact=False)
 
 
 def _filled(data: bytes, opened: Callable[[bytes], ImageFile], fill: int) -> ImageFile:
     """Decode into an image that starts out filled with `fill`, and keep what was there when the decoder gave up."""
     im = opened(data)
-    im.im = pil.new(im.mode, im.size, fill if len(im.getbands()) == 1 else (fill,) * len(im.getbands())).im
+    bands = len(im.getbands())
+    im.im = pil.new(im.mode, im.size, fill if bands == 1 else (fill,) * bands).im
     try:
         im.load()
     except (OSError, SyntaxError, ValueError, EOFError):
-        im.tile = []  # the documented sign that nothing is left to decode
+        im.tile = []  # nothing is left to decode
     return im
 
 
-def _leading_equal(a: np.ndarray, b: np.ndarray) -> float:
-    """Share of rows from the top that are equal in both."""
-    if a.shape != b.shape:
-        return 0.0
-    different = np.flatnonzero((a != b).reshape(len(a), -1).any(axis=1))
-    return 1.0 if not len(different) else float(different[0]) / len(a)
-
-
-def _load_jpeg(data: bytes, im: ImageFile, opened: Callable[[bytes], ImageFile]) -> Loaded:
-    body = data.rstrip(b"\0")
-    # A card or a download that failed often leaves zeros instead of the missing end; libjpeg takes them for picture.
-    if len(data) - len(body) < 64 or body.endswith(_EOI):
-        try:
-            im.load()
-        except OSError:
-            pass  # ends too early: the rows that are there are fetched below
-        else:
-            return Loaded(image=im)
+def _load_cut_jpeg(body: bytes, start: int, opened: Callable[[bytes], ImageFile]) -> Loaded:
     ended = opened(body + _EOI)
     ended.load()
-    if im.info.get("progressive"):
-        usable = _first_scans(body, np.asarray(ended))
-        if usable == 0:
-            raise OSError("image file is truncated")
+    pixels = np.asarray(ended)
+    if ended.info.get("progressive"):
+        usable = 1.0 if _first_pass_done(body, start) else _until_flat(pixels)
         return Loaded(image=ended, usable=usable, intact=False, coarse=True)
-    # Two different bogus endings: rows that do not care which one follows come from the file.
+    # Two different bogus endings: the rows above the first difference do not depend on what follows.
     other = opened(body + b"\x55\xaa\x33" * 40 + _EOI)
     other.load()
-    usable = _leading_equal(np.asarray(ended), np.asarray(other))
-    if usable == 0:
-        raise OSError("image file is truncated")
-    return Loaded(image=ended, usable=usable, intact=False)
+    different = np.flatnonzero((pixels != np.asarray(other)).reshape(len(pixels), -1).any(axis=1))
+    usable = float(different[0]) / len(pixels) if len(different) else 1.0
+    return Loaded(image=ended, usable=usable, intact=usable == 1)
 
 
-def scan_starts(data: bytes) -> list[int]:
-    """Offsets of the start-of-scan markers of a JPEG file (those of an embedded thumbnail included)."""
-    return [m.start() for m in re.finditer(rb"\xff\xda\x00[\x08\x0a\x0c\x0e]", data)]
+def first_scan(data: bytes) -> int:
+    """Offset of the first start-of-scan marker of the picture itself (not of its thumbnail), 0 when there is none."""
+    at = 2
+    while at + 4 <= len(data) and data[at] == 0xFF:
+        if data[at + 1] == 0xDA:
+            return at
+        at += 1 if data[at + 1] == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return 0
 
 
-def _first_scans(data: bytes, pixels: np.ndarray) -> float:
-    """Share of rows that the first pass (DC coefficients) of a cut progressive file reached."""
-    starts = scan_starts(data)
-    # A scan that is not a DC scan (Ss > 0) or a second one over the same component follows a complete first pass.
+def scan_starts(data: bytes, first: int) -> list[int]:
+    """Offsets of the start-of-scan markers from `first` up to the end of the picture."""
+    end = data.find(_EOI, first)
+    return [m.start() for m in _SCAN.finditer(data, first, end if end >= 0 else len(data))]
+
+
+def _first_pass_done(data: bytes, first: int) -> bool:
+    """Whether a cut progressive file has the first pass (DC coefficients) of every component behind it."""
     covered: set[int] = set()
-    for start in starts:
+    for start in scan_starts(data, first):
         count = data[start + 4]
         parts = data[start + 5 : start + 5 + 2 * count : 2]
-        spectral = data[start + 5 + 2 * count : start + 6 + 2 * count]
-        if spectral != b"\0" or covered & set(parts):
-            return 1.0
+        # A scan of finer coefficients, or a second one over a component, comes after that pass.
+        if data[start + 5 + 2 * count : start + 6 + 2 * count] != b"\0" or covered & set(parts):
+            return True
         covered |= set(parts)
-    # Inside the first pass: what lies below the cut repeats the last value that was read.
+    return False
+
+
+def _until_flat(pixels: NDArray[Any]) -> float:
+    """Share of rows down to the last one that differs from the row at the bottom."""
     rows = pixels.reshape(len(pixels), -1)
-    flat = np.flatnonzero((rows != rows[-1]).any(axis=1))
-    return (float(flat[-1]) + 1) / len(rows) if len(flat) else 0.0
+    different = np.flatnonzero((rows != rows[-1]).any(axis=1))
+    return (float(different[-1]) + 1) / len(rows) if len(different) else 0.0

@@ -5,6 +5,7 @@ Content decides, never the file name: a photo named `.txt` is a photo, a web pag
 
 from __future__ import annotations
 
+import codecs
 import struct
 
 # Pillow's names; the first suffix is the one given to a file that has none of its own.
@@ -101,11 +102,12 @@ def kind_of(data: bytes) -> str:
 
 
 def _is_text(head: bytes) -> bool:
-    if any(b < 9 or 13 < b < 32 and b != 27 for b in head):
+    if any(b < 9 or 13 < b < 32 for b in head):
         return False
     for encoding in ("utf-8", "gb18030"):
+        decoder = codecs.getincrementaldecoder(encoding)()
         try:
-            head[: len(head) - 4 if len(head) == 4096 else None].decode(encoding)
+            decoder.decode(head)  # a character cut at the end is no fault
         except UnicodeDecodeError:
             continue
         return True
