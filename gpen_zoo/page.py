@@ -35,12 +35,13 @@ CSS = """
 #language {flex: none; width: auto; margin-top: .6em}
 #language .wrap {flex-wrap: nowrap}
 #language label {white-space: nowrap}
-#pairs button {aspect-ratio: 2 / 1}
+#pairs .grid-wrap {margin-top: 2.4em; min-height: 0 !important; max-height: 28em}
+#pairs button.thumbnail-item {aspect-ratio: 2 / 1}
 footer .divider {display: none}
 #faces .wrap {flex-direction: column; flex-wrap: nowrap; align-items: stretch; max-height: 19em; overflow-y: auto}
 #faces label, #faces label.selected {white-space: normal; background: none; color: inherit; border: 0;
   box-shadow: none; padding: .2em .3em}
-@media (max-width: 640px) {#head {flex-wrap: wrap}}
+@media (max-width: 640px) {#head {flex-wrap: wrap} #head > * {min-width: 100% !important}}
 #status ul {margin: .4em 0 0 1.1em; padding: 0; list-style: disc}
 #status .code {opacity: .65; font-size: .85em; margin-left: .4em}
 #status .problem {border-left: 4px solid #d33; padding: .5em .8em; font-weight: 600}
@@ -184,7 +185,7 @@ def build(zoo: Zoo | None = None) -> Page:
         on(gr.HTML(text("weights"), elem_id="weights"), value="weights")
         on(gr.HTML(text("ui.privacy"), elem_id="privacy"), value="ui.privacy")
 
-        def restore(
+        def press_restore(
             photo: str | None,
             strength: float,
             aligned: bool,
@@ -248,7 +249,7 @@ def build(zoo: Zoo | None = None) -> Page:
 
         private: dict[str, Any] = {"api_visibility": "private"}
         done = run.click(
-            restore,
+            press_restore,
             [photo, strength, aligned, lang],
             [slider, status, faces, pairs],
             concurrency_id="engine",
@@ -284,7 +285,7 @@ def build(zoo: Zoo | None = None) -> Page:
         blocks.unload(leave)
 
         call = [gr.File(visible=False, type="filepath"), gr.JSON(value={}, visible=False)]
-        reply = [gr.File(visible=False), gr.JSON(visible=False)]
+        reply = [gr.File(label="restored", visible=False), gr.JSON(label="report", visible=False)]
         gr.Button(visible=False).click(
             serve, call, reply, api_name="restore", concurrency_id="engine", concurrency_limit=1
         )
