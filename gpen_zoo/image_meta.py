@@ -10,6 +10,7 @@ place and thumbnail, which must not survive.
 from __future__ import annotations
 
 import io
+import re
 import struct
 from functools import lru_cache
 from typing import Any
@@ -46,6 +47,7 @@ _KEPT = frozenset(
 )
 _MAKER_NOTE, _INTEROP, _USER_COMMENT = 0x927C, 0xA005, 0x9286
 _COLOUR_SPACE, _PIXEL_WIDTH, _PIXEL_HEIGHT = 0xA001, 0xA002, 0xA003
+_XMP_ORIENTATION = re.compile(rb'tiff:Orientation(?:="|>)([1-8])')
 # A JPEG segment holds 65,533 bytes.
 _EXIF_ROOM = 65_000
 _INTENT = ImageCms.Intent.RELATIVE_COLORIMETRIC
@@ -66,8 +68,12 @@ def _faithful(value: Any) -> Any:
 
 
 def orientation_of(im: pil.Image) -> int:
-    """EXIF orientation 1-8; 1 when there is none or it makes no sense."""
-    value = im.getexif().get(ExifTags.Base.Orientation, 1)
+    """Orientation 1-8 from EXIF, else from XMP (older Pillow reads that for some formats only); 1 when there is none."""
+    value = im.getexif().get(ExifTags.Base.Orientation)
+    if value is None:
+        packet = im.info.get("xmp") or im.info.get("XML:com.adobe.xmp") or b""
+        found = _XMP_ORIENTATION.search(packet.encode() if isinstance(packet, str) else packet)
+        value = int(found[1]) if found else 1
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 

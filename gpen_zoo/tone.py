@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ def tone_of(pixels: U8, alpha: U8 | None = None) -> Tone:
     Grey: the colour difference stays within what JPEG and a scanner leave on a black-and-white picture.
     Toned: colour depends on lightness alone and has one hue (sepia, cyanotype, an even cast on a print).
     """
-    cell = min(_CELL, max(1, min(pixels.shape[:2]) // 64))
+    height, width = pixels.shape[:2]
+    cell = min(_CELL, height, width, max(1, math.isqrt(height * width) // 64))
     cells = _means(pixels, cell)
     seen = (
         np.ones(cells.shape[:2]) if alpha is None else (_means(alpha, cell)[..., 0] >= _ALPHA_SEEN).astype(np.float64)
@@ -67,8 +69,8 @@ def _one_hue(luma: NDArray[np.float64], chroma: NDArray[np.float64]) -> bool:
     """Whether all chroma lies along one direction and follows from luma alone.
 
     Measured on 278 portraits: what luma does not explain, beyond 1.5 levels, is 0.26-0.86 of the chroma in colour
-    pictures, also in those washed out to a third, and under 0.07 in sepia, cyanotype, faded and stained versions. Hue alone is a weak
-    sign: skin, hair and a brown background share one.
+    pictures, also in those washed out to a third, and under 0.07 in sepia, cyanotype, faded and stained versions.
+    Hue alone is a weak sign: skin, hair and a brown background share one.
     """
     axis = np.linalg.eigh(chroma.T @ chroma)[1][:, -1]
     along, across = chroma @ axis, chroma @ np.array([-axis[1], axis[0]])

@@ -534,7 +534,9 @@ def test_exif_is_kept_without_place_and_thumbnail(format: str) -> None:
 
 def test_orientation_in_xmp_alone_is_applied_and_does_not_come_back() -> None:
     packet = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description tiff:Orientation="6"/></x:xmpmeta>'
-    data = saved(np.rot90(scene()), "JPEG", xmp=packet, quality=98, subsampling=0)
+    packet = b"http://ns.adobe.com/xap/1.0/\0" + packet
+    data = saved(np.rot90(scene()), "JPEG", quality=98, subsampling=0)
+    data = data[:2] + b"\xff\xe1" + struct.pack(">H", len(packet) + 2) + packet + data[2:]
     image = decode(data)
     assert off(image.pixels, scene()) <= 4
     assert b"Orientation" not in encode(image)
