@@ -158,8 +158,10 @@ def restore_file(
 
 
 def is_file_name(target: Path) -> bool:
-    """Whether -o names a file: it ends like one and is not a folder already there."""
-    return bool(target.suffix) and not target.is_dir()
+    """Whether -o names a file: it ends like a picture and is not a folder already there."""
+    from gpen_zoo.image_io import format_of_suffix
+
+    return format_of_suffix(target.suffix) is not None and not target.is_dir()
 
 
 def free_name(path: Path, taken: set[Path]) -> Path:
