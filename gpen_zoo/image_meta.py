@@ -68,7 +68,7 @@ def _faithful(value: Any) -> Any:
 
 
 def orientation_of(im: pil.Image) -> int:
-    """Orientation 1-8 from EXIF, else from XMP (older Pillow reads that for some formats only); 1 when there is none."""
+    """Orientation 1-8 from EXIF, else from XMP (which older Pillow reads for some formats only), else 1."""
     value = im.getexif().get(ExifTags.Base.Orientation)
     if value is None:
         packet = im.info.get("xmp") or im.info.get("XML:com.adobe.xmp") or b""

@@ -82,7 +82,10 @@ def _array(im: pil.Image) -> U8:
     width, height = im.size
     out = np.empty((height, width, 3) if im.mode == "RGB" else (height, width), dtype=np.uint8)
     for top in range(0, height, 512):
-        out[top : top + 512] = np.asarray(im.crop((0, top, width, min(top + 512, height))))
+        # Pasted, not cropped: cropping applies Pillow's process-wide size limit.
+        band = pil.new(im.mode, (width, min(512, height - top)))
+        band.paste(im, (0, -top))
+        out[top : top + 512] = np.asarray(band)
     return out
 
 
