@@ -26,7 +26,7 @@ from gpen_zoo import image_meta, image_pixels, image_rescue
 from gpen_zoo.errors import GpenError, ImageTooLarge, ImageUnreadable, OptionsInvalid, PathInaccessible
 from gpen_zoo.hints import Note, note
 from gpen_zoo.image_names import format_of_suffix, named_format, result_name
-from gpen_zoo.image_sniff import format_of, kind_of, webp_canvas, webp_is_lossless
+from gpen_zoo.image_sniff import format_of, kind_of, tiff_pages, webp_canvas, webp_is_lossless
 from gpen_zoo.types import Image, Source
 
 log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ def decode(
             raise ImageUnreadable("I01", kind=note("kind.raw"))
         depth = _depth(im, data)
         mode = "LA" if kind == "PNG" and image_meta.png_header(data) == (16, 4) else im.mode
-        frames = _frames(im)
+        frames = _frames(im, data)
         loaded = image_rescue.load(data, opened)
         notes = [*_damage(loaded, truncated), *_frame_notes(kind, frames)]
         image = loaded.image
@@ -276,8 +276,10 @@ def _depth(im: pil.Image, data: bytes) -> int:
     return 16 if im.mode.startswith("I") else 1 if im.mode == "1" else 8
 
 
-def _frames(im: pil.Image) -> int:
+def _frames(im: pil.Image, data: bytes) -> int:
     """Frames or pages; 1 where the chain of them is damaged, for the first one may still be whole."""
+    if im.format == "TIFF":
+        return tiff_pages(data)
     try:
         return int(getattr(im, "n_frames", 1))
     except (OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError, struct.error):

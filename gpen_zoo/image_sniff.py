@@ -141,3 +141,22 @@ def webp_is_lossless(data: bytes) -> bool:
             return bool(chunk == b"VP8L")
         at += 8 + (16 if chunk == b"ANMF" else size + (size & 1))
     return False
+
+
+def tiff_pages(data: bytes) -> int:
+    """Pages of a TIFF or BigTIFF file: length of its chain of directories, as far as that is sound; at least 1.
+
+    Counted here because Pillow's way back to the first page applies its process-wide size limit.
+    """
+    order = "<" if data[:2] == b"II" else ">"
+    big = data[2:4] in (b"+\0", b"\0+")
+    count_form, entry, link_form = (order + "Q", 20, order + "Q") if big else (order + "H", 12, order + "I")
+    seen: set[int] = set()
+    at = 8 if big else 4
+    while at + struct.calcsize(link_form) <= len(data):
+        (page,) = struct.unpack_from(link_form, data, at)
+        if page in seen or not 8 <= page <= len(data) - struct.calcsize(count_form):
+            break
+        seen.add(page)
+        at = page + struct.calcsize(count_form) + entry * struct.unpack_from(count_form, data, page)[0]
+    return max(1, len(seen))
