@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -20,7 +20,7 @@ from gpen_zoo.hints import Note, note
 from gpen_zoo.manifest import Entry
 from gpen_zoo.options import check_options
 from gpen_zoo.paste import Place, paste
-from gpen_zoo.types import F64, Face, FaceReport, Image, Options, RestoredCrop, RestoreResult, Verdict
+from gpen_zoo.types import F64, U8, Face, FaceReport, Image, Options, RestoredCrop, RestoreResult, Verdict
 from gpen_zoo.weightfile import read_state_dict
 from gpen_zoo.zoo import Zoo
 
@@ -53,6 +53,25 @@ class Branch:
             return self._engine
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Prepared:
+    """A photo that is ready for the network, so that faces of several photos can share a batch (see batch.py).
+
+    reports: one a face, its verdict RESTORED where the network is still to run. ms: time it took to find the faces.
+    """
+
+    image: Image
+    options: Options
+    found: Found
+    reports: tuple[FaceReport, ...]
+    ms: float
+
+    @property
+    def todo(self) -> tuple[FaceReport, ...]:
+        """The faces that want the network."""
+        return tuple(r for r in self.reports if r.verdict is Verdict.RESTORED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restorer:
     """Callable that restores photos; read-only and safe to share between threads.
@@ -72,22 +91,52 @@ class Restorer:
         Raises OptionsInvalid for options outside their range, WeightMissing/WeightCorrupt when a branch cannot be
         read, and whatever `progress` raises. A face that cannot be served gets a verdict instead.
         """
+        tell = progress or _silent
+        tell("faces", 0, 1)
+        prepared = self.prepare(image, options)
+        tell("faces", 1, 1)
+        start = time.perf_counter()
+        outcomes = self._run(prepared, tell)
+        network_ms = 1000 * (time.perf_counter() - start)
+        tell("paste", 0, 1)
+        result = self.finish(prepared, outcomes, network_ms=network_ms)
+        tell("paste", 1, 1)
+        return result
+
+    def prepare(self, image: Image, options: Options | None = None, *, found: Found | None = None) -> Prepared:
+        """Everything before the network: faces found (or taken from `found`), a branch or a verdict for each.
+
+        Raises OptionsInvalid and what the detector raises.
+        """
         options = options or Options()
         check_options(options)
-        tell = progress or _silent
         start = time.perf_counter()
-        tell("faces", 0, 1)
         if options.aligned:
             found = Found(faces=(), detector="none")
             planned = [self._plan_picture(image)]
         else:
-            found = find_faces(image, self.detector)
+            found = found or find_faces(image, self.detector)
             planned = [self._plan_face(f) for f in found.faces]
-        tell("faces", 1, 1)
-        faces_done = time.perf_counter()
-        reports, crops = self._run(planned, image, options, tell)
-        network_done = time.perf_counter()
-        tell("paste", 0, 1)
+        return Prepared(
+            image=image,
+            options=options,
+            found=found,
+            reports=tuple(_chosen(r, options) for r in planned),
+            ms=1000 * (time.perf_counter() - start),
+        )
+
+    def finish(
+        self, prepared: Prepared, outcomes: Mapping[int, tuple[U8, Outcome]], *, network_ms: float
+    ) -> RestoreResult:
+        """Everything after the network. outcomes: crop and outcome of every face of `prepared.todo` by its number."""
+        start = time.perf_counter()
+        image, options, found = prepared.image, prepared.options, prepared.found
+        reports = [_with_outcome(r, outcomes[r.index][1]) if r.index in outcomes else r for r in prepared.reports]
+        crops = [
+            RestoredCrop(index=r.index, frame=r.frame, before=outcomes[r.index][0], after=after)
+            for r in reports
+            if r.index in outcomes and (after := outcomes[r.index][1].pixels) is not None
+        ]
         result = RestoreResult(
             image=image,
             original=image,
@@ -100,10 +149,8 @@ class Restorer:
             aligned=options.aligned,
         )
         result = blend(result, options)
-        tell("paste", 1, 1)
-        end = time.perf_counter()
-        laps = ("faces", faces_done - start), ("network", network_done - faces_done), ("paste", end - network_done)
-        return replace(result, timings=tuple((stage, 1000 * seconds) for stage, seconds in laps))
+        laps = ("faces", prepared.ms), ("network", network_ms), ("paste", 1000 * (time.perf_counter() - start))
+        return replace(result, timings=laps)
 
     def _plan_face(self, face: Face) -> FaceReport:
         """The report of a face before any network ran: its place and branch, or why it is left alone."""
@@ -149,34 +196,23 @@ class Restorer:
         code = "B02" if branch.size >= side else "B03"
         return branch, note(code, branch=branch.name, size=branch.size, side=round(side))
 
-    def _run(
-        self, planned: Sequence[FaceReport], image: Image, options: Options, tell: Progress
-    ) -> tuple[list[FaceReport], list[RestoredCrop]]:
-        """Network results for every planned face, branch by branch; reports come back in the faces' own order."""
-        reports = {r.index: _chosen(r, options) for r in planned}
-        todo = [r for r in reports.values() if r.verdict is Verdict.RESTORED]
-        crops: list[RestoredCrop] = []
-        done = 0
-        tell("restore", 0, len(todo))
+    def _run(self, prepared: Prepared, tell: Progress) -> dict[int, tuple[U8, Outcome]]:
+        """Crop and outcome of every face that wants the network, branch by branch."""
+        outcomes: dict[int, tuple[U8, Outcome]] = {}
+        total = len(prepared.todo)
+        tell("restore", 0, total)
         for branch in self.branches:
-            mine = [r for r in todo if r.branch == branch.name]
+            mine = [r for r in prepared.todo if r.branch == branch.name]
             for first in range(0, len(mine), CROPS_AT_ONCE):
                 some = mine[first : first + CROPS_AT_ONCE]
-                before = np.stack([cut_crop(image.pixels, r.frame, branch.size) for r in some])
+                before = np.stack([cut_crop(prepared.image.pixels, r.frame, branch.size) for r in some])
 
-                def on_crop(n: int, _total: int, before_these: int = done) -> None:
-                    tell("restore", before_these + n, len(todo))
+                def on_crop(n: int, _total: int, before_these: int = len(outcomes)) -> None:
+                    tell("restore", before_these + n, total)
 
-                for report, crop, outcome in zip(
-                    some, before, branch.engine.restore(before, on_crop=on_crop), strict=True
-                ):
-                    reports[report.index] = _with_outcome(report, outcome)
-                    if outcome.pixels is not None:
-                        crops.append(
-                            RestoredCrop(index=report.index, frame=report.frame, before=crop, after=outcome.pixels)
-                        )
-                done += len(some)
-        return list(reports.values()), sorted(crops, key=lambda c: c.index)
+                restored = branch.engine.restore(before, on_crop=on_crop)
+                outcomes |= {r.index: (c, o) for r, c, o in zip(some, before, restored, strict=True)}
+        return outcomes
 
     def _summary(self, reports: Sequence[FaceReport], options: Options) -> list[Note]:
         """What the result as a whole has to say: nothing found, numbers that do not exist, downgrades, the demo."""
@@ -218,16 +254,16 @@ def blend(result: RestoreResult, options: Options) -> RestoreResult:
     return replace(result, image=result.original.with_pixels(pixels), faces=reports)
 
 
-def load(name: str = "auto", *, zoo: Zoo | None = None, device: str = "auto") -> Restorer:
+def load(name: str = "auto", *, zoo: Zoo | None = None, device: str = "auto", precision: str = "auto") -> Restorer:
     """A restorer on weights of the zoo.
 
     name: a restorer's name or alias in the manifest, or `auto`: every installed branch, and per face the one that fits;
-    the bundled demo weights when none is installed. device: `auto`, or a torch device.
+    the bundled demo weights when none is installed. device: `auto`, or a torch device. precision: as the engine's.
     Raises WeightMissing, WeightCorrupt or WeightWrongKind. Files are verified now, tensors read when a face needs them.
     """
     zoo = zoo or Zoo()
     entries = zoo.restorers() if name == "auto" else (_restorer(zoo, name),)
-    branches = [_branch(entry, zoo.locate(entry.name), device) for entry in entries]
+    branches = [_branch(entry, zoo.locate(entry.name), device, precision) for entry in entries]
     if not branches:
         raise WeightMissing("W19", name=name, known=", ".join(e.name for e in zoo.entries))
     return Restorer(branches=tuple(branches), detector=load_detector(zoo), notes=zoo.problems())
@@ -254,14 +290,14 @@ def _restorer(zoo: Zoo, name: str) -> Entry:
     return entry
 
 
-def _branch(entry: Entry, path: Path, device: str) -> Branch:
+def _branch(entry: Entry, path: Path, device: str, precision: str) -> Branch:
     assert entry.branch is not None  # the manifest demands both of every restorer
     assert entry.alignment is not None
     return Branch(
         name=entry.name,
         size=entry.branch,
         template=np.array(entry.alignment),
-        build=lambda: load_engine(path, device=device),
+        build=lambda: load_engine(path, device=device, precision=precision),
         demo=entry.bundled,
     )
 
