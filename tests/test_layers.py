@@ -19,6 +19,7 @@ ROWS: dict[int, tuple[str, ...]] = {
     2: (
         *("image_sniff", "image_names", "image_meta", "image_pixels", "image_rescue", "image_io", "tone"),
         *("manifest", "weightfile", "fetch", "lock", "mutex", "align", "paste", "options", "network_fast"),
+        "stage_tiles",
         *("candidates", "centerface", "retinaface", "second_look"),
     ),
     3: ("zoo", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "engine", "previews", "examples"),
