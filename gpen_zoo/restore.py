@@ -84,19 +84,28 @@ class Restorer:
     notes: tuple[Note, ...] = ()
 
     def __call__(
-        self, image: Image, options: Options | None = None, *, progress: Progress | None = None
+        self,
+        image: Image,
+        options: Options | None = None,
+        *,
+        progress: Progress | None = None,
+        found: Found | None = None,
+        on_crop: Callable[[RestoredCrop], None] | None = None,
     ) -> RestoreResult:
         """Restore the chosen faces of a photo.
+
+        found: its faces, when they were looked for before. on_crop: given each face as soon as the network is done
+        with it; crops then go through the network one by one. What it raises ends the work.
 
         Raises OptionsInvalid for options outside their range, WeightMissing/WeightCorrupt when a branch cannot be
         read, and whatever `progress` raises. A face that cannot be served gets a verdict instead.
         """
         tell = progress or _silent
         tell("faces", 0, 1)
-        prepared = self.prepare(image, options)
+        prepared = self.prepare(image, options, found=found)
         tell("faces", 1, 1)
         start = time.perf_counter()
-        outcomes = self._run(prepared, tell)
+        outcomes = self._run(prepared, tell, on_crop)
         network_ms = 1000 * (time.perf_counter() - start)
         tell("paste", 0, 1)
         result = self.finish(prepared, outcomes, network_ms=network_ms)
@@ -196,22 +205,28 @@ class Restorer:
         code = "B02" if branch.size >= side else "B03"
         return branch, note(code, branch=branch.name, size=branch.size, side=round(side))
 
-    def _run(self, prepared: Prepared, tell: Progress) -> dict[int, tuple[U8, Outcome]]:
+    def _run(
+        self, prepared: Prepared, tell: Progress, on_crop: Callable[[RestoredCrop], None] | None
+    ) -> dict[int, tuple[U8, Outcome]]:
         """Crop and outcome of every face that wants the network, branch by branch."""
+        at_once = CROPS_AT_ONCE if on_crop is None else 1
         outcomes: dict[int, tuple[U8, Outcome]] = {}
         total = len(prepared.todo)
         tell("restore", 0, total)
         for branch in self.branches:
             mine = [r for r in prepared.todo if r.branch == branch.name]
-            for first in range(0, len(mine), CROPS_AT_ONCE):
-                some = mine[first : first + CROPS_AT_ONCE]
+            for first in range(0, len(mine), at_once):
+                some = mine[first : first + at_once]
                 before = np.stack([cut_crop(prepared.image.pixels, r.frame, branch.size) for r in some])
 
-                def on_crop(n: int, _total: int, before_these: int = len(outcomes)) -> None:
+                def count(n: int, _total: int, before_these: int = len(outcomes)) -> None:
                     tell("restore", before_these + n, total)
 
-                restored = branch.engine.restore(before, on_crop=on_crop)
-                outcomes |= {r.index: (c, o) for r, c, o in zip(some, before, restored, strict=True)}
+                restored = branch.engine.restore(before, on_crop=count)
+                for report, crop, outcome in zip(some, before, restored, strict=True):
+                    outcomes[report.index] = crop, outcome
+                    if on_crop is not None and (after := outcome.pixels) is not None:
+                        on_crop(RestoredCrop(index=report.index, frame=report.frame, before=crop, after=after))
         return outcomes
 
     def _summary(self, reports: Sequence[FaceReport], options: Options) -> list[Note]:

@@ -184,6 +184,20 @@ def test_what_progress_raises_ends_the_work_and_leaves_the_restorer_usable() -> 
     assert len(restore(PHOTO).crops) == 3
 
 
+@pytest.mark.usefixtures("found")
+def test_faces_are_handed_over_as_soon_as_each_is_done() -> None:
+    told: list[tuple[str, int]] = []
+    result = restorer(*THREE, sizes=(64,))(
+        PHOTO,
+        progress=lambda stage, done, total: told.append((stage, done)),
+        on_crop=lambda crop: told.append(("crop", crop.index)),
+    )
+    assert [t for t in told if t[0] == "crop" or (t[0] == "restore" and t[1])] == [
+        step for n in (1, 2, 3) for step in (("restore", n), ("crop", n))
+    ]
+    assert [c.index for c in result.crops] == [1, 2, 3]
+
+
 def test_aligned_mode_takes_the_whole_picture_as_one_crop() -> None:
     square = Image(pixels=data.astronaut()[:64, 100:164])
     result = restorer()(square, Options(aligned=True))
