@@ -25,7 +25,8 @@ from PIL.ImageFile import ImageFile
 from gpen_zoo import image_meta, image_pixels, image_rescue
 from gpen_zoo.errors import GpenError, ImageTooLarge, ImageUnreadable, OptionsInvalid, PathInaccessible
 from gpen_zoo.hints import Note, note
-from gpen_zoo.image_names import format_of_suffix, named_format, result_name
+from gpen_zoo.image_names import format_of_suffix as format_of_suffix  # part of this module's door
+from gpen_zoo.image_names import named_format, result_name
 from gpen_zoo.image_sniff import format_of, kind_of, tiff_pages, webp_canvas, webp_is_lossless
 from gpen_zoo.types import Image, Source
 

@@ -51,10 +51,14 @@ def load(data: bytes, opened: Callable[[bytes], ImageFile]) -> Loaded:
         # What cards and downloads leave instead, often zeros, libjpeg would take for picture without complaint.
         if start and data.find(_EOI, start) < 0:
             return _load_cut_jpeg(data.rstrip(b"\0"), start, opened)
+    if im.format == "TIFF":
+        # Memory that is there already is not measured against Pillow's process-wide limit; ours was checked before.
+        _background(im, 0)
     try:
         im.load()
     except (OSError, SyntaxError, ValueError, EOFError):
-        if im.format not in _ROW_BY_ROW:
+        # A TIFF that lies on its side is turned by the plugin at the end, which a cut one does not reach.
+        if im.format not in _ROW_BY_ROW or _stored_size(im) != im.size:
             raise
         loaded = _load_rows(data, opened)
         if not loaded.usable:
@@ -78,13 +82,22 @@ def _load_rows(data: bytes, opened: Callable[[bytes], ImageFile]) -> Loaded:
 def _filled(data: bytes, opened: Callable[[bytes], ImageFile], fill: int) -> ImageFile:
     """Decode into an image that starts out filled with `fill`, and keep what was there when the decoder gave up."""
     im = opened(data)
-    bands = len(im.getbands())
-    im.im = pil.new(im.mode, im.size, fill if bands == 1 else (fill,) * bands).im
+    _background(im, fill)
     try:
         im.load()
     except (OSError, SyntaxError, ValueError, EOFError):
         im.tile = []  # nothing is left to decode
     return im
+
+
+def _background(im: ImageFile, fill: int) -> None:
+    """Give a decoder the memory that it will write to."""
+    bands = len(im.getbands())
+    im.im = pil.new(im.mode, _stored_size(im), fill if bands == 1 else (fill,) * bands).im
+
+
+def _stored_size(im: ImageFile) -> tuple[int, int]:
+    return getattr(im, "_tile_size", im.size)
 
 
 def _load_cut_jpeg(body: bytes, start: int, opened: Callable[[bytes], ImageFile]) -> Loaded:

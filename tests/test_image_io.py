@@ -246,6 +246,11 @@ def palette(transparent: bool) -> tuple[bytes, np.ndarray, np.ndarray]:
     return saved(im, "PNG", **options), rgb, alpha
 
 
+def in_lab(rgb: np.ndarray) -> pil.Image:
+    lab, srgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
+    return ImageCms.profileToProfile(pil.fromarray(rgb), srgb, lab, outputMode="LAB")
+
+
 def animation(format: str, **options: Any) -> bytes:
     frames = [pil.fromarray(np.roll(scene(), 9 * i, axis=1)) for i in range(3)]
     return saved(frames[0], format, save_all=True, append_images=frames[1:], **options)
@@ -283,7 +288,8 @@ def table() -> list[Row]:
         *(Row(f"jpeg turned {i}", turned(i, "JPEG", quality=98, subsampling=0), rgb, 4) for i in range(1, 9)),
         *(Row(f"png turned {i}", turned(i, "PNG"), rgb) for i in range(1, 9)),
         Row("webp turned 6", turned(6, "WEBP", lossless=True), rgb),
-        Row("tiff turned 8", turned(8, "TIFF"), rgb),
+        *(Row(f"tiff turned {i}", turned(i, "TIFF"), rgb) for i in range(1, 9)),
+        Row("tiff lzw turned 6", turned(6, "TIFF", compression="tiff_lzw"), rgb),
         Row("grey png", saved(grey[..., 0], "PNG"), grey, tone="grey", mode="L"),
         Row("grey jpeg", saved(grey[..., 0], "JPEG", quality=95), grey, 4, tone="grey", mode="L"),
         Row("grey in an rgb jpeg", saved(grey, "JPEG", quality=85), grey, 6, tone="grey"),
@@ -329,7 +335,9 @@ def table() -> list[Row]:
         Row("cmyk jpeg", ink_plain, naive, 6, mode="CMYK", notes=("I11",)),
         Row("cmyk jpeg with profile", ink_tagged, true, 8, mode="CMYK", notes=("I26",)),
         Row("cmyk tiff", saved(pil.fromarray(rgb).convert("CMYK"), "TIFF"), rgb, 1, mode="CMYK", notes=("I11",)),
-        Row("lab tiff", saved(pil.fromarray(rgb).convert("RGB"), "TIFF"), rgb),
+        # 15 is what eight bits of Lab leave of a saturated colour.
+        Row("lab tiff", saved(in_lab(rgb), "TIFF"), rgb, 15, mode="LAB", notes=("I26",)),
+        Row("jpeg in tiff", saved(rgb, "TIFF", compression="jpeg", quality=98), rgb, 4),
         Row("animated gif", animation("GIF"), None, mode="P", notes=("I09",), output="PNG"),
         Row("animated webp", animation("WEBP", lossless=True), rgb, notes=("I09",)),
         Row("apng", animation("PNG"), rgb, notes=("I09",)),
