@@ -12,67 +12,18 @@ a published state dict loads strictly; the arithmetic is written so that one ord
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from gpen_zoo.architecture import Config as Config  # torch-free, so that a file can be judged without importing torch
 
 SLOPE = 0.2  # of every leaky ReLU
 GAIN = math.sqrt(2.0)  # keeps the variance after a leaky ReLU
 LR_MLP = 0.01  # learning-rate multiplier of the style network, part of its forward arithmetic
 FIR = (1.0, 3.0, 3.0, 1.0)  # separable low-pass of every up- and down-sampling
 EPS = 1e-8  # of pixel norm and demodulation; rounds to 0 in float16, hence their float32
-
-
-class Shaped(Protocol):
-    """Anything with a shape: a tensor, or a tensor's entry in a safetensors header."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """size: side of the square picture in pixels, a power of two ≥ 16. narrow scales every width, channel_multiplier
-    the widths from 64 px up."""
-
-    size: int
-    style_dim: int = 512
-    n_mlp: int = 8
-    channel_multiplier: int = 2
-    narrow: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.size < 16 or self.size & (self.size - 1):
-            raise ValueError(f"size must be a power of two from 16 up, not {self.size}")
-
-    def width(self, resolution: int) -> int:
-        """Channels at a resolution: 512·narrow up to 32 px, then halving from 256·multiplier·narrow at 64 px."""
-        if resolution <= 32:
-            return int(512 * self.narrow)
-        return int(256 * 64 // resolution * self.channel_multiplier * self.narrow)
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Shaped]) -> Config:
-        """Read the configuration off tensor shapes. ValueError when the names are not GPEN's."""
-        try:
-            stages = sum(1 for name in state if name.startswith("ecd") and name.endswith(".0.kernel"))
-            style_dim, flat = state["final_linear.0.weight"].shape
-            at_4 = state["generator.input.input"].shape[1]
-            at_top = state["ecd0.0.0.weight"].shape[0]
-        except KeyError as missing:
-            raise ValueError(f"not a GPEN state dict: {missing.args[0]} is absent") from None
-        if flat != at_4 * 16:
-            raise ValueError(f"not a GPEN state dict: final_linear takes {flat} values, expected {at_4 * 16}")
-        size = 4 << stages
-        n_mlp = sum(1 for name in state if name.startswith("generator.style.") and name.endswith(".weight"))
-        narrow = at_4 / 512
-        # Below 64 px no width depends on the multiplier; the author's default then stands for "any".
-        multiplier = round(at_top / (256 * 64 / size * narrow)) if size >= 64 else 2
-        return cls(size, style_dim, n_mlp, max(1, multiplier), narrow)
 
 
 class PixelNorm(nn.Module):

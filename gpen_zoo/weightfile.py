@@ -1,4 +1,4 @@
-"""What is this file? Containers, safetensors headers, and which network the tensor names and shapes belong to.
+"""What is this file? Containers and safetensors headers; digests; and reading a file that is sound.
 
 Everything is decided from the bytes, never from the name. A safetensors file is checked by its header alone, before a
 tensor is touched: the format is https://github.com/huggingface/safetensors, and the checks are those its own reader
@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,12 +18,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from gpen_zoo.architecture import Network, check_network
 from gpen_zoo.errors import GpenError, WeightCorrupt, WeightWrongKind
 
 if TYPE_CHECKING:
     import torch
-
-    from gpen_zoo.network import Config, Shaped
 
 Container: TypeAlias = Literal[
     "safetensors", "pickle-zip", "pickle", "onnx", "empty", "html", "lfs-pointer", "message", "zip-cut", "unknown"
@@ -61,21 +59,6 @@ class Header:
 
     tensors: Mapping[str, Tensor]
     metadata: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """What tensor names and shapes belong to. family: `GPEN`, `GFPGAN`…, `""` when unknown."""
-
-    family: str
-    params: Mapping[str, int | float | str]
-
-    def __str__(self) -> str:
-        size = self.params.get("size", "")
-        rest = ", ".join(
-            f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in self.params.items() if k != "size"
-        )
-        return f"{self.family}{f' {size}' if size else ''}{f' ({rest})' if rest else ''}"
 
 
 def sha256_of(path: Path, progress: Callable[[int], None] | None = None) -> str:
@@ -216,92 +199,6 @@ def _check_layout(path: Path, tensors: Mapping[str, Tensor], data_bytes: int, he
         raise WeightCorrupt("W06", file=path.name, expected=header_bytes + position, found=header_bytes + data_bytes)
     if position < data_bytes:
         raise WeightCorrupt("W10", file=path.name, tensor=f"(+{data_bytes - position} bytes)")
-
-
-def network_of(tensors: Mapping[str, Shaped]) -> Network:
-    """Which network these names and shapes belong to; a leading `module.` of DataParallel is looked through."""
-    names = {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
-    if "ecd0.0.0.weight" in names and "generator.input.input" in names:
-        return _gpen(names)
-    if "final_conv.0.weight" in names and "convs.0.0.weight" in names and "final_linear.0.weight" in names:
-        return Network("Discriminator", {})
-    if any(name.startswith("stylegan_decoder.") for name in names):
-        return Network("GFPGAN", {})
-    if "position_emb" in names and "quantize.embedding.weight" in names:
-        return Network("CodeFormer", {})
-    if any(re.match(r"(vqvae\.)?quantize\.embedding\.weight$", name) for name in names):
-        return Network("RestoreFormer", {})
-    if "ClassHead.0.conv1x1.weight" in names:
-        return Network("RetinaFace", {"backbone": "resnet50" if "body.conv1.weight" in names else "mobile0.25"})
-    if "out_mask_conv.conv2d.weight" in names:
-        return Network("ParseNet", {})
-    if "cp.resnet.conv1.weight" in names and "ffm.convblk.conv.weight" in names:
-        return Network("BiSeNet", {})
-    if "conv_first.weight" in names and "body.0.rdb1.conv1.weight" in names:
-        return _rrdb(names)
-    if "body.0.weight" in names and len(names["body.0.weight"].shape) == 4 and "body.1.weight" in names:
-        return Network("SRVGGNetCompact", {})
-    return Network("", {})
-
-
-def _gpen(names: Mapping[str, Shaped]) -> Network:
-    from gpen_zoo.network import Config  # brings in torch
-
-    try:
-        config = Config.from_state_dict(names)
-    except (ValueError, IndexError, ZeroDivisionError):
-        return Network("", {})  # some names are GPEN's, the whole is not
-    return Network("GPEN", {field: getattr(config, field) for field in Config.__dataclass_fields__})
-
-
-def _rrdb(names: Mapping[str, Shaped]) -> Network:
-    features, inputs = names["conv_first.weight"].shape[:2]
-    blocks = len({name.split(".")[1] for name in names if name.startswith("body.")})
-    grow = names["body.0.rdb1.conv1.weight"].shape[0]
-    scale = {3: 4, 12: 2, 48: 1}.get(inputs, 0)
-    return Network("RRDBNet", {"num_feat": features, "num_block": blocks, "num_grow_ch": grow, "scale": scale})
-
-
-def gpen_shapes(config: Config) -> dict[str, tuple[int, ...]]:
-    """Official names and shapes of a GPEN, without allocating a value."""
-    import torch
-
-    from gpen_zoo.network import GPEN
-
-    with torch.device("meta"):
-        network = GPEN.from_config(config)
-    return {name: tuple(value.shape) for name, value in network.state_dict().items()}
-
-
-def check_network(file: str, tensors: Mapping[str, Shaped], wanted: Network, title: str) -> None:
-    """Compare names and shapes with what `title` must hold.
-
-    GPEN: every official name and shape and nothing else. Other families: the family and the numbers `wanted` gives;
-    their own module then loads strictly. Raises WeightWrongKind.
-    """
-    found = network_of(tensors)
-    if not found.family and wanted.family != "GPEN":
-        raise WeightWrongKind("W13", file=file)
-    shared = [key for key in wanted.params if key in found.params]
-    same = found.family == wanted.family and all(found.params[key] == wanted.params[key] for key in shared)
-    if found.family and not same:
-        raise WeightWrongKind("W05", file=file, found=found, wanted=f"{title}: {wanted}")
-    if wanted.family != "GPEN":
-        return
-    from gpen_zoo.network import Config
-
-    expected = gpen_shapes(Config(**wanted.params))  # type: ignore[arg-type]
-    actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    if expected != actual:
-        raise WeightWrongKind("W12", file=file, wanted=title, problem=_difference(expected, actual))
-
-
-def _difference(expected: Mapping[str, tuple[int, ...]], actual: Mapping[str, tuple[int, ...]]) -> str:
-    """`-` absent, `+` left over, `≠` another shape; the first three, then how many more."""
-    lines = [f"-{name}" for name in expected if name not in actual]
-    lines += [f"+{name}" for name in actual if name not in expected]
-    lines += [f"{name} {actual[name]}≠{shape}" for name, shape in expected.items() if actual.get(name, shape) != shape]
-    return ", ".join(lines[:3]) + (f" … {len(lines) - 3}" if len(lines) > 3 else "")
 
 
 def check_file(path: Path, wanted: Network, title: str) -> Header:

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from gpen_zoo import weightfile
+from gpen_zoo import architecture, weightfile
+from gpen_zoo.architecture import Network
 from gpen_zoo.errors import GpenError, WeightCorrupt, WeightWrongKind
 from gpen_zoo.network import GPEN, Config
-from gpen_zoo.weightfile import Network
 
 DEMO = Path(weightfile.__file__).parent / "assets" / "gpen-demo-256.safetensors"
 SMALL = {"size": 64, "style_dim": 16, "n_mlp": 2, "channel_multiplier": 1, "narrow": 0.0625}
@@ -50,11 +50,11 @@ def test_digest_is_sha256_and_reports_progress(tmp_path: Path) -> None:
 
 
 def test_demo_header_and_state() -> None:
-    header = weightfile.check_file(DEMO, weightfile.network_of(weightfile.read_header(DEMO).tensors), "demo")
+    header = weightfile.check_file(DEMO, architecture.network_of(weightfile.read_header(DEMO).tensors), "demo")
     assert len(header.tensors) == 132 and header.metadata["license"] == "CC0-1.0"
     state = weightfile.read_state_dict(DEMO)
     assert state["ecd0.0.0.weight"].dtype is torch.float16  # as in the file; callers widen
-    assert str(weightfile.network_of(state)).startswith("GPEN 256 ")
+    assert str(architecture.network_of(state)).startswith("GPEN 256 ")
 
 
 @pytest.mark.parametrize(
@@ -171,9 +171,18 @@ def test_official_shapes_are_recognised(branch: str) -> None:
     shapes = {name: tuple(shape) for name, shape in golden.items()}
     narrow = branch == "GPEN-BFR-256"
     config = Config(int(branch.split("-")[-1]), 512, 8, 1 if narrow else 2, 0.5 if narrow else 1.0)
-    assert weightfile.gpen_shapes(config) == shapes
-    found = weightfile.network_of({n: weightfile.Tensor("F32", s, 0, 0) for n, s in shapes.items()})
+    assert architecture.gpen_shapes(config) == shapes
+    found = architecture.network_of({n: weightfile.Tensor("F32", s, 0, 0) for n, s in shapes.items()})
     assert found.params["size"] == config.size and found.params["narrow"] == config.narrow
+
+
+@pytest.mark.parametrize(
+    "config", [Config(16, 8, 1, 1, 0.02), Config(64, 16, 2, 1, 0.0625), Config(256, 32, 3, 2, 0.03)]
+)
+def test_shapes_are_those_of_the_network(config: Config) -> None:
+    assert architecture.gpen_shapes(config) == {
+        k: tuple(v.shape) for k, v in GPEN.from_config(config).state_dict().items()
+    }
 
 
 def test_other_peoples_networks_are_named() -> None:
@@ -189,12 +198,12 @@ def test_other_peoples_networks_are_named() -> None:
             "ParseNet": ParseNet(in_size=64, out_size=64, parsing_ch=19),
         }
     for title, module in modules.items():
-        assert str(weightfile.network_of(module.state_dict())) == title
+        assert str(architecture.network_of(module.state_dict())) == title
         wrapped = {f"module.{name}": value for name, value in module.state_dict().items()}
-        assert str(weightfile.network_of(wrapped)) == title
+        assert str(architecture.network_of(wrapped)) == title
     one = torch.zeros(1)
-    assert weightfile.network_of({"stylegan_decoder.style_mlp.1.weight": one}).family == "GFPGAN"
-    assert weightfile.network_of({"position_emb": one, "quantize.embedding.weight": one}).family == "CodeFormer"
-    assert weightfile.network_of({"vqvae.quantize.embedding.weight": one}).family == "RestoreFormer"
-    assert weightfile.network_of({"ecd0.0.0.weight": one, "generator.input.input": one}).family == ""
-    assert weightfile.network_of({}).family == ""
+    assert architecture.network_of({"stylegan_decoder.style_mlp.1.weight": one}).family == "GFPGAN"
+    assert architecture.network_of({"position_emb": one, "quantize.embedding.weight": one}).family == "CodeFormer"
+    assert architecture.network_of({"vqvae.quantize.embedding.weight": one}).family == "RestoreFormer"
+    assert architecture.network_of({"ecd0.0.0.weight": one, "generator.input.input": one}).family == ""
+    assert architecture.network_of({}).family == ""
