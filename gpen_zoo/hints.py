@@ -565,6 +565,26 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "S01": ("请先选择一张照片，再点“修复”。", "Choose a photo first, then press Restore."),
     "S02": ("这次结果已从服务器清除（停留太久或同时使用的人太多）。请重新点“修复”。", "This result has been cleared from the server (too long ago, or too many visitors). Press Restore again."),
     "S03": ("出现未预料的错误（{kind}），照片没有改动。请重试；若再次出现，请把服务器日志交给维护者。", "An unexpected error occurred ({kind}); the photo was not changed. Try again; if it comes back, give the server's log to the maintainers."),
+    # --- T: time -----------------------------------------------------------------------------------------------
+    "T01": (
+        "这张照片超过了 {seconds} 秒的时限（停在：{stage}），已放弃，其余照片不受影响。请调大 --timeout，或先缩小照片。",
+        "This photo took more than its {seconds} s (stopped while {stage}) and was given up; others are not affected. Raise --timeout, or shrink the photo first.",
+    ),
+    "T02": (
+        "打开这个文件的解码进程意外退出（{reason}），已跳过，其余照片不受影响。文件可能已损坏，或内存不足：请重新获取文件，或关闭其他程序后再试。",
+        "The process that decodes this file ended unexpectedly ({reason}); the file was skipped, others are not affected. It may be damaged, or memory ran out: get it again, or close other programs first.",
+    ),
+    "T03": (
+        "运行中止时这张照片还没有完成，没有写出。加上 --skip-existing 重新运行，即可从这里继续。",
+        "The run was stopped before this photo was finished; nothing was written. Run it again with --skip-existing to continue from here.",
+    ),
+    "stage.read": ("读取照片", "reading the photo"),
+    "stage.detect": ("查找人脸", "looking for faces"),
+    "stage.align": ("裁切人脸", "cutting out faces"),
+    "stage.network": ("修复人脸", "restoring faces"),
+    "stage.paste": ("放回照片", "putting the faces back"),
+    "stage.encode": ("压缩结果", "encoding the result"),
+    "stage.write": ("写入文件", "writing the file"),
     # --- ui: labels of the page ---------------------------------------------------------------------------------
     "ui.title": ("GPEN Zoo · 老照片人脸修复", "GPEN Zoo · restore the faces in a photo"),
     "ui.lead": ("放入一张老旧、模糊或压缩严重的照片，取回整张照片，每张脸都已修复。", "Drop an old, blurred or badly compressed photo; get the whole photo back with every face restored."),
@@ -593,6 +613,14 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.licence": ("许可：{text}", "Licence: {text}"),
     "U07": ("输出文件 {path} 就是输入文件，照片会被覆盖。请另选输出位置（-o）。", "The output {path} is the input itself and would be overwritten. Choose another place (-o)."),
     "U08": ("有 {count} 张照片，但 -o {path} 是一个文件名。请改为文件夹。", "There are {count} photos, but -o {path} is a file name. Give a folder."),
+    "U17": (
+        "磁盘已满，无法写入 {path}，运行到此为止。请腾出空间，再加上 --skip-existing 重新运行，已完成的不会重做。",
+        "The disk is full: {path} could not be written and the run ended here. Free some space and run again with --skip-existing; what is done is not done again.",
+    ),
+    "U18": (
+        "文件名模板 {pattern} 无法使用，可用字段：{fields}。请改正，例如 --name \"{{stem}}_{{time}}\"。",
+        "The name pattern {pattern} cannot be used; its fields are {fields}. Correct it, for example --name \"{{stem}}_{{time}}\".",
+    ),
     # --- cli: lines and help of the command line -----------------------------------------------------------------
     "cli.about": ("用 GPEN 修复整张照片里的人脸。", "Restore the faces of whole photos with GPEN."),
     "cli.lang": ("界面语言（默认跟随系统）", "language of messages (default: the system's)"),

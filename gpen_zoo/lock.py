@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from gpen_zoo.errors import WeightCorrupt
+from gpen_zoo.errors import PathInaccessible, WeightCorrupt
 
 Trust: TypeAlias = Literal["pinned", "hub", "user"]
 
@@ -55,8 +55,10 @@ def read_records(home: Path) -> dict[str, Record]:
     path = home / LOCK_FILE
     try:
         raw = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except OSError as error:
+        raise PathInaccessible("I21", path=path, reason=error.strerror or error) from error
     try:
         data = json.loads(raw)
         if data["version"] != VERSION:

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "gpen_zoo"
 # Row of each module; a module imports from its own row or from rows above it, never from below.
 ROWS: dict[int, tuple[str, ...]] = {
     0: ("hints", "budget", "basicsr_shim"),
-    1: ("types", "errors", "network"),
+    1: ("types", "errors", "architecture", "network"),
     2: (
         *("image_sniff", "image_names", "image_meta", "image_pixels", "image_rescue", "image_io", "tone"),
         *("manifest", "weightfile", "fetch", "lock", "mutex", "align", "paste", "options", "network_fast"),
