@@ -120,7 +120,7 @@ def _modelscope(source: Source, limits: Limits) -> Offer:
 
 def _modelscope_files(listing: Address, answer: Any) -> list[dict[str, Any]]:
     data = answer.get("Data") if isinstance(answer, dict) else None
-    files = data.get("Files") if isinstance(data, dict) else None
+    files = data.get("Files") if isinstance(data, dict) else data  # both forms are in use
     if not isinstance(files, list):
         code = answer.get("Code", "?") if isinstance(answer, dict) else "?"
         raise FetchFailed("N03", host=listing.host, status=code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -336,6 +337,24 @@ def test_disk_too_full_stops_at_once(hub: Hub, content: bytes, monkeypatch: pyte
     with pytest.raises(FetchFailed) as caught:
         zoo.download("Mine-64", WISH)
     assert caught.value.code == "N08" and hub.bodies() == []
+
+
+def test_disk_that_is_full_for_the_conversion(
+    hub: Hub, content: bytes, zoo_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The part fits, the converted file does not: nothing half-written stays, and the part serves the next try."""
+    zoo = Zoo(entries=(entry_of(content, plain(hub, content)),))
+
+    def full(target: Path, *arguments: Any) -> None:
+        target.write_bytes(b"a beginning")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gpen_zoo.convert.write", full)
+        with pytest.raises(OSError, match="free space"):
+            zoo.download("Mine-64", WISH)
+    assert not list(zoo_home.rglob("*.safetensors")) and not list(zoo_home.rglob("*.new"))
+    assert zoo.download("Mine-64", WISH).fresh and len(hub.bodies()) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")

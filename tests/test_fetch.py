@@ -286,3 +286,35 @@ def test_json_answers(hub: Hub) -> None:
         with pytest.raises(FetchFailed) as caught:
             module.read_json(Address(url=url), QUICK)
         assert caught.value.code == code
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB, where the system lets us mount one."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    try:
+        done = subprocess.run(mounted, capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("no mount command")
+    if done.returncode:
+        pytest.skip("may not mount a tmpfs")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_full_disk(hub: Hub, tiny_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen beforehand where the size is known, met on the way where it is not; the beginning is kept."""
+    content, part = CONTENT + CONTENT, tiny_disk / "w.part"
+    assert code_of(hub, part, expected_bytes=len(content)) == "N06"  # the server has the short one
+    with pytest.raises(FetchFailed) as caught:
+        get(hub, part, content)
+    assert caught.value.code == "N08" and not part.exists()
+    monkeypatch.setattr(module, "check_free", lambda folder, need: None)
+    with pytest.raises(FetchFailed) as caught:
+        get(hub, part, content)
+    kept = part.read_bytes()
+    assert caught.value.code == "N08" and len(kept) > 500_000 and content.startswith(kept)
+    get(hub, tmp_path / "elsewhere.part", content)
+    assert (tmp_path / "elsewhere.part").read_bytes() == content

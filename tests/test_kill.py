@@ -65,7 +65,6 @@ class Launcher:
     def __init__(self) -> None:
         arguments = [sys.executable, "-c", LAUNCHER, str(Path(__file__).parents[1])]
         self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.line() == "ready"
 
     def line(self) -> str:
         assert self.process.stdout is not None
@@ -89,6 +88,7 @@ class Launcher:
 @pytest.fixture(scope="module")
 def launchers() -> Iterator[tuple[Launcher, Launcher]]:
     both = Launcher(), Launcher()
+    assert [launcher.line() for launcher in both] == ["ready", "ready"]
     yield both
     for launcher in both:
         launcher.process.kill()

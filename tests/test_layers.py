@@ -14,17 +14,18 @@ PACKAGE = ROOT / "gpen_zoo"
 
 # Row of each module; a module imports from its own row or from rows above it, never from below.
 ROWS: dict[int, tuple[str, ...]] = {
-    0: ("hints", "budget", "basicsr_shim"),
+    0: ("hints", "budget", "basicsr_shim", "lanes"),
     1: ("types", "errors", "architecture", "network"),
     2: (
         *("image_sniff", "image_names", "image_meta", "image_pixels", "image_rescue", "image_io", "tone"),
-        *("manifest", "weightfile", "fetch", "lock", "mutex", "align", "paste", "options", "network_fast"),
+        *("manifest", "weightfile", "fetch", "lock", "mutex", "align", "masks", "match", "paste", "options", "network_fast"),
         "stage_tiles",
+        *("deadline", "timeline", "isolated", "sizing", "inputs", "outputs", "journal", "batch_types"),
         *("candidates", "centerface", "retinaface", "second_look"),
     ),
-    3: ("zoo", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "engine", "previews", "examples"),
+    3: ("zoo", "shelf", "inventory", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "engine", "previews", "examples", "detection_cache"),
     4: ("restore",),
-    5: ("__init__", "sessions", "desk", "doctor"),
+    5: ("__init__", "batch", "sessions", "desk", "doctor"),
     6: ("page", "cli"),
     7: ("__main__",),
 }

@@ -69,6 +69,7 @@ def test_empty_zoo_offers_the_bundled_demo_and_creates_nothing(zoo_home: Path) -
     assert weightfile.read_state_dict(zoo.locate("gpen-demo-256"))
     assert zoo.status(zoo.entry("GPEN-BFR-512")) == "missing"
     assert zoo.status(zoo.entry("GPEN-BFR-1024")) == "unpinned"
+    assert [entry.branch for entry in zoo.branches()] == [256, 512, 1024, 2048]
     assert not zoo_home.exists()
 
 
