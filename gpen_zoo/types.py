@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from gpen_zoo.hints import Note
 
 U8: TypeAlias = NDArray[np.uint8]
+F32: TypeAlias = NDArray[np.float32]
 F64: TypeAlias = NDArray[np.float64]
 # What a face detector gives, in pixels of the array it was called with: boxes (N, 4) as x0, y0, x1, y1,
 # points (N, 5, 2) in the order of `Face.points`, scores (N,).
 RawFaces: TypeAlias = tuple[F64, F64, F64]
 Tone: TypeAlias = Literal["colour", "toned", "grey"]
+Mask: TypeAlias = Literal["face", "face+hair", "crop"]
 
 REPORT_VERSION = 1
 
@@ -190,13 +192,14 @@ class RestoredCrop:
     """What the network made of one face, kept so that another strength needs no network.
 
     index: the face's number. frame: float64 (2, 3), photo pixels → fractions of the crop's side (see align.py).
-    before, after: uint8 (S, S, 3) RGB crops.
+    before, after: uint8 (S, S, 3) RGB crops. regions: ParseNet's classes of `after`, uint8 (P, P), if it was asked.
     """
 
     index: int
     frame: F64
     before: U8
     after: U8
+    regions: U8 | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -16,9 +16,9 @@ from gpen_zoo.align import (
     frame_of_face,
     frame_of_picture,
     invert,
+    patch_of,
     side_of,
     similarity,
-    uncut_crop,
     window_of,
 )
 
@@ -71,7 +71,7 @@ def test_round_trip_of_a_face_no_larger_than_the_crop(side: float, roll: float, 
     photo = cv2.GaussianBlur(data.astronaut(), (0, 0), 1.5)
     frame = frame_at(side, (222, 120), roll)
     window = window_of(frame, 512, 512)
-    back = uncut_crop(cut_crop(photo, frame, 256), frame, window)
+    back = patch_of(cut_crop(photo, frame, 256), frame).over(window)
     # inside the crop only: the window's corners lie outside a turned crop
     ys, xs = np.mgrid[window.y0 : window.y1, window.x0 : window.x1]
     u, v = (frame[:, :2] @ np.stack((xs.ravel(), ys.ravel())) + frame[:, 2:]).reshape(2, *xs.shape)
@@ -109,4 +109,4 @@ def test_the_whole_picture_of_branch_size_is_not_resampled(width: int, height: i
     photo = data.astronaut()[:height, :width]
     frame = frame_of_picture(width, height)
     crop = cut_crop(photo, frame, 256)
-    assert np.array_equal(uncut_crop(crop, frame, Window(0, 0, width, height)), photo)
+    assert np.array_equal(patch_of(crop, frame).over(Window(0, 0, width, height)), photo)
