@@ -64,7 +64,7 @@ def channels(im: pil.Image, *, depth: int, mode: str, icc: bytes | None) -> Chan
         # "1" with a transparent value has no direct way to "LA" in Pillow.
         im = im.convert("RGBA")
         alpha = np.array(im.getchannel("A"))
-        im = im.getchannel("R") if mode in ("1", "L", "LA", "La") else pil.merge("RGB", im.split()[:3])
+        im = im.getchannel("R") if mode in ("1", "L", "LA", "La") else im.convert("RGB")
     elif im.mode == "1":
         im = im.convert("L")
     elif im.mode not in ("L", "RGB", "CMYK", "YCbCr", "LAB"):
