@@ -146,9 +146,9 @@ def test_crowd_in_reading_order_and_cap() -> None:
 def test_large_photo_small_and_large_faces_and_tile_seams() -> None:
     scene = canvas(1700, 2600)
     truth = [pasted(scene, "grace_hopper", 500, 2000, 900)]
-    lefts = detect._starts(2600)
+    size, lefts = detect._tiling(2600)
     assert len(lefts) > 1
-    for k, x in enumerate((lefts[1], lefts[1] + 100, lefts[0] + detect.TILE, 2570)):
+    for k, x in enumerate((lefts[1], lefts[1] + 100, size, 2570)):
         part = scene[200 + 300 * k : 440 + 300 * k, x - 120 : x + 120]
         points = pasted(part, NAMES[k % 2], 24 + 14 * k, 120, 120)
         truth.append(points + [x - 120, 200 + 300 * k])
@@ -160,10 +160,11 @@ def test_large_photo_small_and_large_faces_and_tile_seams() -> None:
 
 @pytest.mark.parametrize("length", [1, 1024, 1025, 1856, 1857, 5000, 8000])
 def test_tiles_cover_with_overlap(length: int) -> None:
-    starts = detect._starts(length)
+    size, starts = detect._tiling(length)
+    assert size <= detect.TILE
     assert starts[0] == 0
-    assert starts[-1] == max(0, length - detect.TILE)
-    assert all(b - a <= detect.TILE - detect.LAP for a, b in zip(starts, starts[1:], strict=False))
+    assert starts[-1] + size == length
+    assert all(b - a <= size - detect.LAP for a, b in zip(starts, starts[1:], strict=False))
 
 
 def test_photo_beyond_the_limit_says_what_may_be_missed(monkeypatch: pytest.MonkeyPatch) -> None:
