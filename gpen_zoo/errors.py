@@ -11,6 +11,7 @@ GpenError
 ├── PathInaccessible   OSError             a file or folder cannot be read or written
 ├── OptionsInvalid     ValueError          an option outside its range
 ├── OutOfMemory        MemoryError         the last rung of the ladder did not fit either
+├── InferenceTimeoutError  TimeoutError    one photo took longer than it was given
 └── Cancelled                              the caller asked to stop
 
 Raised only when a whole request cannot be served. A single face that cannot be served gets a verdict instead.
@@ -91,6 +92,10 @@ class OptionsInvalid(GpenError, ValueError):
 
 class OutOfMemory(GpenError, MemoryError):
     """The last rung of the engine's ladder did not fit either."""
+
+
+class InferenceTimeoutError(GpenError, TimeoutError):
+    """One photo took longer than it was given; others are not affected."""
 
 
 class Cancelled(GpenError):
