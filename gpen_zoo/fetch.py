@@ -144,7 +144,10 @@ class _Run:
             except _Retry as failure:
                 # Getting further is no failure; sending the same bytes again and again is.
                 failures = 1 if self.reached > before else failures + 1
-                if failures >= self.limits.attempts or failure.wait > PATIENCE:
+                # A host that never answers may be blocked where the user lives; the next source is not.
+                silent = not self.reached and failure.cause.code != "N03"
+                most = min(2, self.limits.attempts) if silent else self.limits.attempts
+                if failures >= most or failure.wait > PATIENCE:
                     raise failure.cause from None
                 log.info("%s: %s (attempt %d)", self.address.host, failure, failures)
                 backoff = self.limits.pause * 2 ** (failures - 1) * random.uniform(0.75, 1.25)

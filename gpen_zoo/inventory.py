@@ -41,7 +41,7 @@ class Listed:
 
 
 def listing(shelf: Shelf, entries: tuple[Entry, ...]) -> tuple[Listed, ...]:
-    """One line for each of `entries`, in order; hashes nothing. Raises WeightCorrupt when the record file is damaged."""
+    """One line for each of `entries`, in order; hashes nothing. WeightCorrupt when the record file is damaged."""
     records = lock.read_records(shelf.home)
     lines = []
     for entry in entries:

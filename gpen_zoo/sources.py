@@ -68,7 +68,9 @@ def _hugging_face(source: Source, endpoint: str, limits: Limits) -> Offer:
     )
     try:
         # token=False, not None: None would let the client pick up the stored one.
-        found = huggingface_hub.get_hf_file_metadata(url, token=token or False, timeout=limits.read, endpoint=endpoint)
+        found = huggingface_hub.get_hf_file_metadata(
+            url, token=token or False, timeout=limits.connect, endpoint=endpoint
+        )
         digest, size = _sha256(found.etag), found.size
         if digest is None:
             digest, size = _listed(source, endpoint, token, limits) or (None, size)
@@ -91,7 +93,7 @@ def _listed(source: Source, endpoint: str, token: str | None, limits: Limits) ->
     from huggingface_hub import HfApi
 
     info = HfApi(endpoint=endpoint, token=token or False).repo_info(
-        source.repo, repo_type=source.repo_type, revision=source.revision, timeout=limits.read, files_metadata=True
+        source.repo, repo_type=source.repo_type, revision=source.revision, timeout=limits.connect, files_metadata=True
     )
     for file in getattr(info, "siblings", None) or ():
         if file.rfilename == source.file and file.lfs is not None and _sha256(file.lfs.sha256):

@@ -16,6 +16,7 @@ from gpen_zoo.adopt import Match
 from gpen_zoo.convert import Dtype
 from gpen_zoo.errors import GpenError, PathInaccessible, WeightCorrupt, WeightMissing, WeightWrongKind
 from gpen_zoo.hints import Note, note
+from gpen_zoo.identify import Finding, identify
 from gpen_zoo.inventory import Listed, listing
 from gpen_zoo.lock import Record
 from gpen_zoo.manifest import Digest, Entry
@@ -137,6 +138,11 @@ class Zoo:
             if found is None:
                 raise adopt.refusal(path, self.entries)
         return (self._install(found, dtype),)
+
+    def inspect(self, path: Path) -> Finding:
+        """What any file is and what to do with it. Raises PathInaccessible."""
+        with _accessible(path, "I21"):
+            return identify(path, self.entries)
 
     def find(self, places: tuple[Path, ...] | None = None) -> tuple[Match, ...]:
         """Files that could be adopted, by digest, below `places` (by default where other programs keep weights)."""

@@ -91,8 +91,9 @@ def test_strangers_are_refused_by_what_they_are(content: bytes, tmp_path: Path) 
         with pytest.raises(WeightWrongKind) as caught:
             zoo.adopt(path)
         assert caught.value.code == "W37" and caught.value.note.params["what"].code == inner
-    with pytest.raises(PathInaccessible):
-        zoo.adopt(tmp_path / "absent.pth")
+    for look in (zoo.adopt, zoo.inspect):
+        with pytest.raises(PathInaccessible):
+            look(tmp_path / "absent.pth")
 
 
 def test_users_word_counts_only_where_no_digest_is_known(content: bytes, tmp_path: Path) -> None:

@@ -88,6 +88,15 @@ def test_same_input_gives_same_bytes_in_any_order_and_process(tmp_path: Path) ->
     assert (tmp_path / "c").read_bytes() == first
 
 
+def test_bytes_change_only_with_the_converters_version(tmp_path: Path) -> None:
+    """Digests of conversions are pinned in manifests: another layout is another converter, and must say so."""
+    weights = {"b": torch.arange(6.0).reshape(2, 3), "n": torch.tensor(7), "a": torch.ones(3).half()}
+    module.write(tmp_path / "w", weights, {"name": "权重", "format": "pt"})
+    assert module.VERSION == "gpen_zoo 1"
+    assert weightfile.sha256_of(tmp_path / "w") == "e8614b18be36b26a82eede8c9909446c2a9a5f814d8a854b6aa973143b603bba"
+    assert weightfile.read_state_dict(tmp_path / "w")["n"].item() == 7
+
+
 @pytest.mark.parametrize("wrapper", ["g_ema", "params_ema", "params", "state_dict", "g"])
 def test_wrapped_and_data_parallel_states(tmp_path: Path, wrapper: str) -> None:
     weights = state()

@@ -270,7 +270,13 @@ def test_disk_that_fills_up_meanwhile(hub: Hub, part: Path) -> None:
         except FetchFailed as error:
             print(error.code)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        cwd=Path(__file__).parents[1],
+    )
     assert done.stdout.strip() == "N08", done.stderr
     kept = part.stat().st_size
     assert 0 < kept <= 300_000 and part.read_bytes() == CONTENT[:kept]
