@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +16,8 @@ import pytest
 from skimage import data
 
 import gpen_zoo as gz
-from gpen_zoo.cli import face_numbers, language_of, main
+from gpen_zoo.cli import language_of, main
+from gpen_zoo.cli_flags import face_numbers
 from gpen_zoo.errors import OptionsInvalid
 from gpen_zoo.hints import say
 from gpen_zoo.types import Image
@@ -64,11 +68,16 @@ def test_one_bad_file_does_not_stop_the_rest(photos: Path, tmp_path: Path, capsy
     out, err = capsys.readouterr()
     assert code == 1
     written = sorted(p.name for p in (tmp_path / "out").iterdir())
-    assert written == ["wall_restored.png", "奶奶_restored.jpg", "奶奶_restored_2.jpg"]
+    assert written == [
+        *(".gpen_zoo_run.jsonl", "error_log.txt", "wall_restored.png", "奶奶_restored.jpg", "奶奶_restored_2.jpg")
+    ]
     assert len(err.splitlines()) == 2
+    log = (tmp_path / "out" / "error_log.txt").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t")[2] for line in log] == ["I01", "I19"]
+    assert say("kind.html", "zh") in log[0]
     assert say("kind.html", "zh") in err
     assert "I19" in err
-    assert say("cli.total", "zh", done=3, failed=2) in out
+    assert "完成 3，失败 2，跳过 0" in out
     assert out.count("[D01]") == 1, "what holds for all is said once"
     assert say("F01", "zh") in out
     results = json.loads(report.read_text(encoding="utf-8"))["results"]
@@ -102,6 +111,13 @@ def test_options_reach_the_pipeline(photos: Path, tmp_path: Path, capsys: pytest
         (["--strength", "2"], "U01"),
         (["--faces", "1,x"], "U04"),
         (["--faces", "0"], "U04"),
+        (["--size", "3"], "U28"),
+        (["--jobs", "0"], "U28"),
+        (["--timeout", "0"], "U28"),
+        (["--quality", "101"], "I18"),
+        (["--ext", "gif"], "I16"),
+        (["--name", "{what}"], "U18"),
+        (["--task", "FaceColorization"], "U26"),
     ],
 )
 def test_wrong_options_are_usage_errors(
@@ -132,6 +148,234 @@ def test_a_place_that_cannot_be_written(photos: Path, capsys: pytest.CaptureFixt
     assert "[I22]" in capsys.readouterr().err
 
 
+def test_a_folder_a_pattern_and_a_second_run(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    (photos / "notes.txt").write_text("no picture")
+    # Without detection and network: what is tested is which files are taken.
+    quick = ["--aligned", "--faces", "9", "-o", str(out), "--lang", "en", "--quiet"]
+    assert main(["restore", "-i", str(photos), "-r", *quick]) == 1
+    told, err = capsys.readouterr()
+    assert told.startswith("4 photos: 3 done, 1 failed, 0 skipped; 0 faces")
+    assert len(told.splitlines()) == 1
+    assert "broken.jpg" in err
+    assert sorted(p.relative_to(out).as_posix() for p in out.rglob("*.[jp][pn]g")) == [
+        *("b/奶奶_restored.jpg", "wall_restored.png", "奶奶_restored.jpg")
+    ]
+    assert main(["restore", "-i", str(photos), "-r", *quick, "--skip-existing"]) == 1
+    assert "4 photos: 0 done, 1 failed, 3 skipped" in capsys.readouterr().out
+    (photos / "broken.jpg").write_bytes((photos / "奶奶.jpg").read_bytes())
+    assert main(["restore", "-i", str(photos / "*.jpg"), *quick, "--skip-existing"]) == 0
+    assert "2 photos: 1 done, 0 failed, 1 skipped" in capsys.readouterr().out
+    # The results lie where the photos are: they are not taken for photos.
+    inside = ["restore", "-i", str(photos), "-o", str(photos), *quick[:3], "--quiet", "--lang", "en"]
+    assert main(inside) == 0
+    assert main(inside) == 0
+    assert "3 photos: 3 done" in capsys.readouterr().out
+    assert main(["restore", "-i", str(photos / "*.gif"), *quick]) == 1
+    assert "[U20]" in capsys.readouterr().err
+
+
+def test_names_formats_and_faces(photos: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["-i", str(photos / "奶奶.jpg"), "-o", str(out), "--name", "{stem}_{n:02d}_{date}", "--ext", ".png"]
+    assert main(["restore", *words, "--save_face", "--size", "300", "--quiet"]) == 0
+    names = sorted(p.name for p in out.iterdir() if p.suffix)
+    assert [n[:6] for n in names] == [".gpen_", "奶奶_01_", "奶奶_01_"][: len(names)]
+    first, second = sorted(out.glob("*.png"), key=lambda p: len(p.name))
+    assert second.name == f"{first.stem}_face01.png"
+    assert max(gz.read(first).pixels.shape) == 300
+
+
+def test_a_photo_through_a_pipe(photos: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gpen_zoo", "restore", "-i", "-", "-o", "-", "--ext", "png", "--strength", "0"],
+        cwd=ROOT,
+        input=(photos / "wall.png").read_bytes(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(gz.decode(done.stdout).pixels, gz.read(photos / "wall.png").pixels)
+
+
+def test_profile_trace_and_log_are_for_machines_too(
+    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile, trace = tmp_path / "profile.json", tmp_path / "trace.json"
+    words = ["restore", "-i", str(photos / "奶奶.jpg"), "-o", str(tmp_path / "out"), "--lang", "en", "--log-json"]
+    assert main([*words, "--profile", str(profile), "--trace", str(trace), "--timeout", "300"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()[-7:]] == [
+        *("read", "detect", "align", "network", "paste", "encode", "write")
+    ]
+    stages = {s["stage"]: s for s in json.loads(profile.read_text())["stages"]}
+    assert stages["network"]["work_ms"] > 0
+    assert json.loads(trace.read_text())["traceEvents"]
+    lines = [json.loads(line) for line in err.splitlines()]
+    (photo,) = [line for line in lines if line["message"] == "photo"]
+    assert photo["faces"] == 1
+    assert photo["error"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--in_size", "512"], "U21"),
+        (["--out_size", "512"], "U21"),
+        (["--channel_multiplier", "2"], "U21"),
+        (["--narrow", "1"], "U21"),
+        (["--key", "abc"], "U21"),
+        (["--use_sr"], "U22"),
+        (["--sr_scale", "2"], "U22"),
+        (["--sr_model", "realesrnet"], "U22"),
+        (["--tile_size", "400"], "U23"),
+        (["-c", "3"], "U24"),
+        (["--enhance_face"], "U25"),
+        (["--auto-resize"], "U29"),
+        (["--use_cuda"], "U27"),
+        (["--task", "FaceEnhancement"], None),
+        (["--alpha", "0.5"], None),
+        (["--half"], None),
+        (["--model", "gpen-demo-256"], None),
+        (["--aligned", "--auto_resize", "--ext", ".jpg"], None),
+    ],
+)
+def test_flags_of_the_authors_script_and_its_forks(
+    photos: Path, tmp_path: Path, words: list[str], code: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import torch
+
+    quick = ["--faces", "9", "--quiet"] if "--aligned" in words else ["--aligned", "--faces", "9", "--quiet"]
+    if code == "U29":
+        quick = ["--strength", "0", "--quiet"]
+    if code == "U27" and torch.cuda.is_available():
+        code = None
+    assert main(["restore", "--indir", str(photos / "wall.png"), "--outdir", str(tmp_path / "o"), *quick, *words]) == 0
+    err = capsys.readouterr().err
+    assert (f"[{code}]" in err) if code else not err
+    assert len(list((tmp_path / "o").glob("wall_restored.*"))) == 1
+
+
+def noisy(folder: Path, count: int, side: int = 160) -> Path:
+    """Pictures that do not compress, each of its own."""
+    random = np.random.default_rng(7)
+    for number in range(count):
+        pixels = random.integers(0, 256, (side, side, 3), dtype=np.uint8)
+        gz.write(Image(pixels=pixels), folder / f"{number:03d}.png")
+    return folder
+
+
+def started(folder: Path, out: Path, *more: str) -> subprocess.Popen[str]:
+    """A run in a process of its own, returned when its first result is there."""
+    quick = ["--aligned", "--faces", "9", "-o", str(out), "--lang", "en", *more]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpen_zoo", "restore", "-i", str(folder), *quick],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    before = len(list(out.glob("*.png"))) if out.is_dir() else 0
+    while process.poll() is None and (not out.is_dir() or len(list(out.glob("*.png"))) == before):
+        time.sleep(0.005)
+    return process
+
+
+def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
+    count, out, random, kills = 120, tmp_path / "out", np.random.default_rng(11), 0
+    folder = noisy(tmp_path / "in", count)
+    for _ in range(3):
+        process = started(folder, out, "--skip-existing")
+        time.sleep(random.uniform(0, 0.3))
+        kills += process.poll() is None
+        process.kill()
+        process.communicate()
+        for path in out.glob("*.png"):
+            gz.read(path, truncated="refuse")
+    assert kills
+    assert len(list(out.glob("*.png"))) < count
+    process = started(folder, out, "--skip-existing", "--quiet")
+    told, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert told.startswith(f"{count} photos:")
+    results = sorted(out.glob("*.png"))
+    assert [p.stem for p in results] == [f"{n:03d}_restored" for n in range(count)]
+    for number, path in enumerate(results):
+        assert np.array_equal(gz.read(path).pixels, gz.read(folder / f"{number:03d}.png").pixels)
+    lines = [json.loads(line) for line in (out / ".gpen_zoo_run.jsonl").read_text().splitlines() if line.endswith("}")]
+    done = [Path(line["input"]).name for line in lines]
+    assert len(done) == len(set(done)), "nothing was done twice"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("which", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_run_ends_cleanly_with_statistics(tmp_path: Path, which: str) -> None:
+    out = tmp_path / "out"
+    process = started(noisy(tmp_path / "in", 150), out)
+    process.send_signal(getattr(signal, which))
+    told, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert told.splitlines()[-1].endswith("faces/s.")
+    assert say("cli.interrupted", "en") in err
+    assert not list(out.glob(".*part"))
+    assert 0 < len(list(out.glob("*.png"))) < 150
+    for path in out.glob("*.png"):
+        gz.read(path, truncated="refuse")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, disk = noisy(tmp_path / "in", 12), tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "none", disk], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        quick = ["--aligned", "--faces", "9", "-o", str(disk), "--quiet", "--lang", "en", "--no-cache"]
+        assert main(["restore", "-i", str(folder), *quick]) == 1
+        out, err = capsys.readouterr()
+        assert "[U17]" in err
+        assert "[U30]" in err
+        assert "done, 1 failed" in out
+        assert not list(disk.glob(".*part"))
+        assert 3 <= len(list(disk.glob("*.png"))) < 12
+        for path in disk.glob("*.png"):
+            gz.read(path, truncated="refuse")
+        subprocess.run(["mount", "-o", "remount,size=9m", disk], check=True)
+        assert main(["restore", "-i", str(folder), *quick, "--skip-existing"]) == 0
+        assert len(list(disk.glob("*.png"))) == 12
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
+    code = """
+import json, os, sys
+from gpen_zoo.inputs import find_inputs
+if os.geteuid() == 0:  # whom no permission stops
+    os.setgid(65534), os.setuid(65534)
+found = find_inputs([sys.argv[1]], recursive=True)
+print(json.dumps([[str(p.path) for p in found.photos], [n.code for _, n in found.problems]]))
+"""
+    with tempfile.TemporaryDirectory() as place:  # pytest's own folders are closed to others
+        os.chmod(place, 0o755)
+        locked = Path(place) / "locked"
+        locked.mkdir()
+        gz.write(Image(pixels=np.zeros((9, 9, 3), np.uint8)), locked / "a.png")
+        gz.write(Image(pixels=np.zeros((9, 9, 3), np.uint8)), Path(place) / "b.png")
+        os.chmod(Path(place) / "b.png", 0o644)
+        os.chmod(locked, 0o000)
+        done = subprocess.run(
+            [sys.executable, "-c", code, place], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        os.chmod(locked, 0o755)
+    assert json.loads(done.stdout) == [[f"{place}/b.png"], ["I21"]], done.stderr
+
+
 def test_weights(zoo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["weights", "list", "--json"]) == 0
     rows = {r["name"]: r for r in json.loads(capsys.readouterr().out)["weights"]}
@@ -143,11 +387,40 @@ def test_weights(zoo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "f1002c41" in capsys.readouterr().out
     assert main(["weights", "info", "nonsense"]) == 1
     assert main(["weights", "verify"]) == 0
+    assert "[U31]" not in capsys.readouterr().err
+    assert main(["weights", "download"]) == 2
     zoo_home.mkdir(parents=True)
     (zoo_home / "GPEN-BFR-512.safetensors").write_bytes(b"")
     capsys.readouterr()
     assert main(["weights", "verify"]) == 1
     assert "[W01]" in capsys.readouterr().err
+
+
+def test_weights_from_elsewhere(
+    zoo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    demo = ROOT / "gpen_zoo" / "assets" / "gpen-demo-256.safetensors"
+    page = tmp_path / "w.pth"
+    page.write_bytes(b"<html>")
+    assert main(["weights", "inspect", str(demo), str(page), "--json"]) == 0
+    kinds = [finding["container"] for finding in json.loads(capsys.readouterr().out)]
+    assert kinds[0] == "safetensors"
+    assert main(["weights", "inspect", str(tmp_path / "absent")]) == 1
+    assert main(["weights", "adopt", str(page), "--lang", "en"]) == 1
+    assert "[W37]" in capsys.readouterr().err
+    assert main(["weights", "convert", str(page)]) == 1
+    assert main(["weights", "remove", "gpen-demo-256"]) == 1
+    assert "[W38]" in capsys.readouterr().err
+    assert main(["weights", "remove", "GPEN-BFR-512"]) == 0
+    assert main(["weights", "pin", "GPEN-BFR-512"]) == 1
+    assert main(["weights", "export", "gpen-demo-256", "--to", str(tmp_path / "share")]) == 0
+    assert (tmp_path / "share" / "README.md").is_file()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("GPEN_ZOO_PRELOAD", "gpen-demo-256, ")
+    assert main(["weights", "warm", "--quiet"]) == 0
+    assert main(["weights", "download", "GPEN-BFR-512", "--quiet"]) == 1
+    assert main(["weights", "warm", "nonsense"]) == 1
+    assert "[W19]" in capsys.readouterr().err
 
 
 def test_doctor(capsys: pytest.CaptureFixture[str], zoo_home: Path) -> None:

@@ -15,18 +15,19 @@ PACKAGE = ROOT / "gpen_zoo"
 # Row of each module; a module imports from its own row or from rows above it, never from below.
 ROWS: dict[int, tuple[str, ...]] = {
     0: ("hints", "budget", "basicsr_shim", "lanes"),
-    1: ("types", "errors", "architecture", "network"),
+    1: ("types", "errors", "logs", "architecture", "network"),
     2: (
         *("image_sniff", "image_names", "image_meta", "image_pixels", "image_rescue", "image_io", "tone"),
-        *("manifest", "weightfile", "fetch", "lock", "mutex", "align", "masks", "match", "paste", "options", "network_fast"),
-        "stage_tiles",
+        *("manifest", "weightfile", "transport", "fetch", "lock", "mutex", "align", "masks", "match", "paste", "options", "network_fast"),
+        *("parse", "choice", "strength", "verdicts"),
+        *("stage_tiles", "device"),
         *("deadline", "timeline", "isolated", "sizing", "inputs", "outputs", "journal", "batch_types"),
         *("candidates", "centerface", "retinaface", "second_look"),
     ),
-    3: ("zoo", "shelf", "inventory", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "engine", "previews", "examples", "detection_cache"),
+    3: ("zoo", "shelf", "inventory", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "drawn", "branches", "engine", "previews", "examples", "detection_cache"),
     4: ("restore",),
     5: ("__init__", "batch", "sessions", "desk", "doctor"),
-    6: ("page", "cli"),
+    6: ("page", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli"),
     7: ("__main__",),
 }
 ROW = {module: row for row, modules in ROWS.items() for module in modules}
@@ -35,7 +36,7 @@ ONLY = {
     "yaml": ("manifest", "share"),
     "gradio": ("page",),
     "spaces": ("page",),
-    "facexlib": ("retinaface",),
+    "facexlib": ("retinaface", "parse"),
     "argparse": ("cli",),
 }
 

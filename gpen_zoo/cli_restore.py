@@ -1,0 +1,227 @@
+"""`gpen-zoo restore`: one photo, a folder of ten thousand, or a pipe."""
+# ruff: noqa: T201
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpen_zoo.cli_flags import STDOUT, device_of, settings_of
+from gpen_zoo.cli_totals import Totals, laps_table, tell_result
+from gpen_zoo.console import FAILED, INTERRUPTED, OK, complain, open_zoo, write_json
+from gpen_zoo.errors import OptionsInvalid
+from gpen_zoo.hints import Lang, Note, note, say
+from gpen_zoo.types import REPORT_VERSION
+
+if TYPE_CHECKING:
+    from gpen_zoo.batch_types import Done, Job
+    from gpen_zoo.inputs import Input
+    from gpen_zoo.journal import Journal
+    from gpen_zoo.outputs import Names
+
+log = logging.getLogger(__name__)
+
+DISK_FULL = "U17"
+
+
+def run(args: argparse.Namespace, lang: Lang) -> int:
+    """Restore; see the head of cli.py for the exit code."""
+    from gpen_zoo.batch import run as run_batch
+    from gpen_zoo.detection_cache import DetectionCache
+    from gpen_zoo.inputs import find_inputs
+    from gpen_zoo.journal import Journal
+    from gpen_zoo.outputs import Names, sweep
+    from gpen_zoo.restore import load
+    from gpen_zoo.timeline import Timeline
+
+    settings = settings_of(args)
+    names = Names(args.name)
+    target = Path(args.output)
+    one_file = args.output == STDOUT or is_file_name(target)
+    words = sys.stderr if STDOUT in (args.output, args.json) else sys.stdout
+    for replaced in getattr(args, "replaced", ()):
+        complain(replaced, lang)
+    if args.auto_resize and not args.aligned:
+        complain(note("U29"), lang)
+    journal = None if one_file else Journal(target)
+    without = {target.resolve(), *journal.outputs} if journal else set()
+    inputs = find_inputs(args.input, recursive=args.recursive, without=without)
+    if one_file and len(inputs.photos) > 1:
+        raise OptionsInvalid("U08", count=len(inputs.photos), path=args.output)
+    zoo = open_zoo()
+    restorer = load(args.model, zoo=zoo, device=device_of(args, lang), precision=args.precision)
+    totals = Totals()
+    for label, problem in inputs.problems:
+        complain(problem, lang, label)
+        totals.failed += 1
+    if inputs.passed_over and not args.quiet:
+        print(say("cli.passed_over", lang, count=inputs.passed_over), file=words)
+    if journal is not None and target.is_dir():
+        sweep(target)
+    jobs, totals.skipped = plan(inputs.photos, target, one_file, names, journal if args.skip_existing else None)
+    timeline = Timeline()
+    reports: list[dict[str, Any]] = []
+    told: set[str] = set()
+    stopped: Note | None = None
+    code = OK
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(interruptible())
+            cache = DetectionCache(None if args.no_cache else zoo.home / "faces")
+            answers = stack.enter_context(closing(run_batch(jobs, restorer, settings, cache=cache, timeline=timeline)))
+            for done in shown(answers, len(jobs), args.quiet, lang, stack):
+                totals.add(done)
+                if args.json is not None:
+                    reports.append(report_of(done))
+                log_photo(done)
+                keep(done, target, journal, lang)
+                if done.error is not None:
+                    complain(done.error, lang, done.job.label)
+                elif args.output == STDOUT:
+                    send(done, settings.format, settings.quality)
+                elif not args.quiet:
+                    tell_result(done, lang, told, words)
+                if done.error is not None and done.error.code == DISK_FULL:
+                    stopped = note("U30", count=len(jobs) - done.number)
+                    break
+    except KeyboardInterrupt:
+        print(say("cli.interrupted", lang), file=sys.stderr)
+        code = INTERRUPTED
+    if stopped is not None:
+        complain(stopped, lang)
+    if args.json is not None:
+        write_json(args.json, {"version": REPORT_VERSION, "results": reports, "totals": totals.as_dict()})
+    if args.profile is not None:
+        laps_table(timeline, lang, words)
+        if args.profile != STDOUT:
+            write_json(args.profile, timeline.as_dict())
+    if args.trace is not None:
+        write_json(args.trace, timeline.chrome_trace())
+    if args.quiet or totals.count != 1 or code == INTERRUPTED:
+        print(say("cli.statistics", lang, **totals.as_words()), file=words)
+    return code or (FAILED if totals.failed or stopped else OK)
+
+
+def plan(
+    photos: Sequence[Input], target: Path, one_file: bool, names: Names, journal: Journal | None
+) -> tuple[list[Job], int]:
+    """Jobs for the photos that want work, and how many do not. journal: of the run that is to be continued."""
+    from gpen_zoo.batch_types import Job
+
+    jobs: list[Job] = []
+    skipped = 0
+    for number, photo in enumerate(photos, 1):
+        if photo.path is None:
+            label, stem = "stdin", "stdin"
+        else:
+            label, stem = str(photo.path), photo.path.stem
+        source = photo.path or sys.stdin.buffer.read()
+        if one_file:
+            place = None if str(target) == STDOUT else target
+            jobs.append(Job(label=label, source=source, target=place, exact=True))
+            continue
+        # Named even when it is skipped: the others then get the names that they got the first time.
+        place = target / photo.below / names.stem(target / photo.below, stem, number)
+        if journal is not None and photo.path is not None and journal.finished(photo.path, place):
+            skipped += 1
+            continue
+        jobs.append(Job(label=label, source=source, target=place))
+    return jobs, skipped
+
+
+def is_file_name(target: Path) -> bool:
+    """Whether -o names a file: it ends like a picture and is not a folder already there."""
+    from gpen_zoo.image_names import format_of_suffix
+
+    return format_of_suffix(target.suffix) is not None and not target.is_dir()
+
+
+def shown(answers: Iterator[Done], total: int, quiet: bool, lang: Lang, stack: ExitStack) -> Iterator[Done]:
+    """The answers, with a bar on standard error where that is a terminal and there is something to wait for."""
+    from tqdm import tqdm
+
+    bar = tqdm(
+        answers,
+        total=total,
+        disable=True if quiet or total < 2 else None,
+        unit=say("cli.photo_unit", lang),
+        smoothing=0,
+    )
+    stack.callback(bar.close)
+    for done in bar:
+        bar.clear()
+        yield done
+
+
+def keep(done: Done, target: Path, journal: Journal | None, lang: Lang) -> None:
+    """The photo's line in the journal, and a failure's in the error log, of an output folder."""
+    from gpen_zoo.journal import log_error
+
+    if journal is None:
+        return
+    if isinstance(done.job.source, Path):
+        journal.record(done.job.source, done.written, done.error)
+    if done.error is not None:
+        log_error(target, done.job.label, done.error, lang)
+
+
+def send(done: Done, format: str | None, quality: int | None) -> None:
+    """The restored photo to standard output."""
+    from gpen_zoo.image_io import encode
+
+    assert done.result is not None
+    sys.stdout.buffer.write(encode(done.result.image, format=format, quality=quality))
+    sys.stdout.buffer.flush()
+
+
+def report_of(done: Done) -> dict[str, Any]:
+    """A photo's part of the JSON report."""
+    own = {} if done.result is None else done.result.as_dict()
+    return {
+        "input": done.job.label,
+        "output": str(done.written[0]) if done.written else None,
+        "files": [str(path) for path in done.written],
+        "error": done.error.as_dict() if done.error else None,
+        "seconds": round(done.seconds, 3),
+        **own,
+    }
+
+
+def log_photo(done: Done) -> None:
+    log.info(
+        "photo",
+        extra={
+            "fields": {
+                "photo": done.job.label,
+                "number": done.number,
+                "error": done.error.code if done.error else None,
+                "seconds": round(done.seconds, 3),
+                "faces": len(done.result.faces) if done.result else 0,
+                "files": [str(path) for path in done.written],
+            }
+        },
+    )
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """A polite request to end (SIGTERM) is met like Ctrl-C: results are whole, statistics are told."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
