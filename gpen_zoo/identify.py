@@ -94,4 +94,6 @@ def _look(path: Path, kind: Container, digest: str) -> tuple[Network | None, Not
 def _of_network(path: Path, network: Network) -> Note:
     codes: Mapping[str, str] = {"": "W13", "GPEN": "W41", "Discriminator": "W43"}
     code = codes.get(network.family, "W44")
-    return note(code, file=path.name) if code in ("W13", "W43") else note(code, file=path.name, found=network)
+    # Nobody looks for an RRDBNet: people know these files by the project they come from.
+    found = f"Real-ESRGAN ({network})" if network.family in ("RRDBNet", "SRVGGNetCompact") else network
+    return note(code, file=path.name) if code in ("W13", "W43") else note(code, file=path.name, found=found)

@@ -20,11 +20,12 @@ from gpen_zoo import fetch, lock, mutex, weightfile
 from gpen_zoo.architecture import Network
 from gpen_zoo.convert import Dtype, convert
 from gpen_zoo.errors import FetchFailed, WeightCorrupt, WeightMissing, WeightWrongKind
-from gpen_zoo.fetch import Limits, Report
+from gpen_zoo.fetch import Report
 from gpen_zoo.hints import Note, note
 from gpen_zoo.lock import Record, Trust
 from gpen_zoo.manifest import Digest, Entry, Source
 from gpen_zoo.sources import Offer, offer_of, offline
+from gpen_zoo.transport import Limits
 
 WORK = ".work"  # parts, locks and files set aside, inside the zoo folder so that a rename never crosses disks
 RECORDS_PATIENCE = 60.0  # seconds to wait for another process to finish writing the record file

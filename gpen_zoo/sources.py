@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from gpen_zoo import fetch
+from gpen_zoo import transport
 from gpen_zoo.errors import FetchFailed
-from gpen_zoo.fetch import Address, Limits
 from gpen_zoo.manifest import SHA256, Source
+from gpen_zoo.transport import Address, Limits
 
 HUGGING_FACE = "https://huggingface.co"
 MODELSCOPE = "https://modelscope.cn"
@@ -107,7 +107,7 @@ def _modelscope(source: Source, limits: Limits) -> Offer:
         endpoint = f"https://{endpoint}"  # ModelScope's own client takes a bare host name
     base = f"{endpoint}/api/v1/models/{source.repo}/repo"
     listing = Address(url=f"{base}/files?{urlencode({'Revision': source.revision, 'Recursive': 'True'})}")
-    for file in _modelscope_files(listing, fetch.read_json(listing, limits)):
+    for file in _modelscope_files(listing, transport.read_json(listing, limits)):
         if file.get("Path") == source.file:
             query = urlencode({"Revision": source.revision, "FilePath": source.file}, quote_via=quote)
             size = file.get("Size")

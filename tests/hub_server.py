@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -257,19 +258,26 @@ def redirect(target: str) -> Fault:
 
 
 @contextmanager
-def running() -> Iterator[Hub]:
-    """Both servers, on ports of the system's choosing; the content host goes by another name (localhost)."""
-    hub = Hub()
+def serving(hub: Hub, context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """One more server for the files of `hub`, on a port of the system's choosing; with TLS where a context is given."""
     handler = type("HubHandler", (Handler,), {"hub": hub})
-    servers = [ThreadingHTTPServer(("127.0.0.1", 0), handler) for _ in range(2)]
-    for server in servers:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    hub.url = f"http://127.0.0.1:{servers[0].server_address[1]}"
-    hub.content_url = f"http://localhost:{servers[1].server_address[1]}"
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a refused handshake is expected here
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
-        yield hub
+        yield server.server_address[1]
     finally:
-        for server in servers:
-            server.shutdown()
-            server.server_close()
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def running() -> Iterator[Hub]:
+    """Hub and content host, the latter under another name (localhost)."""
+    hub = Hub()
+    with serving(hub) as first, serving(hub) as second:
+        hub.url, hub.content_url = f"http://127.0.0.1:{first}", f"http://localhost:{second}"
+        yield hub

@@ -222,6 +222,9 @@ def test_what_is_this_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert look({"params_ema": {"stylegan_decoder.x": one}}) == ("W44", "GFPGAN")
     assert look({"params_ema": {"position_emb": one, "quantize.embedding.weight": one}}) == ("W44", "CodeFormer")
     assert look({"epoch": 3}) == ("W13", "")
+    rrdb = {"conv_first.weight": torch.zeros(64, 12, 3, 3), "body.0.rdb1.conv1.weight": torch.zeros(32, 64, 3, 3)}
+    assert look({"params_ema": rrdb})[0] == "W44"
+    assert "Real-ESRGAN (RRDBNet (num_feat 64, num_block 1, num_grow_ch 32, scale 2))" in str(identify(path, ()).note)
     path.write_bytes(b"\x08\x07\x12\x07pytorch")
     monkeypatch.setitem(ONNX_EXPORTS, weightfile.sha256_of(path), "GPEN-BFR-512 (facefusion)")
     assert identify(path, ()).note.code == "W45"

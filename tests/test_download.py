@@ -16,11 +16,11 @@ import torch
 
 from gpen_zoo import lock, manifest, sources, weightfile
 from gpen_zoo.errors import Cancelled, FetchFailed, WeightCorrupt, WeightMissing
-from gpen_zoo.fetch import Limits
 from gpen_zoo.hints import Note, say
 from gpen_zoo.manifest import Digest, Entry, Source
 from gpen_zoo.network import GPEN
 from gpen_zoo.obtain import WORK, Wish
+from gpen_zoo.transport import Limits
 from gpen_zoo.zoo import Zoo
 from tests import hub_server as faults
 from tests.hub_server import Hub

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import ssl
 import subprocess
 import sys
 import textwrap
@@ -15,7 +17,8 @@ import pytest
 
 from gpen_zoo import fetch as module
 from gpen_zoo.errors import Cancelled, FetchFailed
-from gpen_zoo.fetch import Address, Limits, Progress, fetch
+from gpen_zoo.fetch import Progress, fetch
+from gpen_zoo.transport import REDIRECTS, Address, Limits, read_json
 from tests import hub_server as faults
 from tests.hub_server import Hub
 
@@ -234,9 +237,49 @@ def test_redirects_elsewhere_are_refused(hub: Hub, part: Path, target: str) -> N
     assert code_of(hub, part) == "N09" and not part.exists()
 
 
+@pytest.fixture
+def secure(hub: Hub, tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """Address of the same files over TLS, and the certificate that has to be trusted for it."""
+    if not shutil.which("openssl"):
+        pytest.skip("no openssl to make a certificate with")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    subprocess.run([*made, "-keyout", key, "-out", certificate, *names], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with faults.serving(hub, context) as port:
+        yield f"https://127.0.0.1:{port}", certificate
+
+
+def test_tls_is_verified_and_never_left(
+    hub: Hub, part: Path, secure: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, certificate = secure
+    hub.add_plain("w.pth", CONTENT)
+    address = Address(url=f"{base}/files/w.pth", token="secret")
+    with pytest.raises(FetchFailed, match="CERTIFICATE_VERIFY_FAILED"):
+        fetch(address, part, expected_bytes=len(CONTENT), limits=QUICK)
+    assert hub.seen == []
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    hub.faults = [faults.cut(100_000)]
+    fetch(address, part, expected_bytes=len(CONTENT), limits=QUICK)
+    assert part.read_bytes() == CONTENT and ranges(hub) == [None, "bytes=100000-"]
+    hub.faults = [faults.stall(2, after=1000)]
+    part.unlink()
+    with pytest.raises(FetchFailed) as caught:
+        fetch(address, part, expected_bytes=len(CONTENT), limits=Limits(read=0.2, attempts=1))
+    assert caught.value.code == "N01"
+    before = len(hub.seen)
+    hub.faults = [faults.redirect(f"{hub.url}/files/w.pth")]
+    with pytest.raises(FetchFailed) as caught:
+        fetch(address, part, expected_bytes=len(CONTENT), limits=QUICK)
+    assert caught.value.code == "N09" and len(hub.seen) == before + 1  # plain HTTP was not even asked
+
+
 def test_redirects_in_a_circle_end(hub: Hub, part: Path) -> None:
     hub.faults = [faults.redirect("/files/w.pth")] * 20
-    assert code_of(hub, part) == "N09" and len(hub.bodies()) == module.REDIRECTS + 1
+    assert code_of(hub, part) == "N09" and len(hub.bodies()) == REDIRECTS + 1
 
 
 def test_cancel_leaves_a_part_that_continues(hub: Hub, part: Path) -> None:
@@ -286,11 +329,11 @@ def test_disk_that_fills_up_meanwhile(hub: Hub, part: Path) -> None:
 
 def test_json_answers(hub: Hub) -> None:
     hub.add_plain("list.json", b'{"a": 1}')
-    assert module.read_json(Address(url=f"{hub.url}/files/list.json"), QUICK) == {"a": 1}
+    assert read_json(Address(url=f"{hub.url}/files/list.json"), QUICK) == {"a": 1}
     hub.add_plain("list.json", b"<html>")
     for url, code in ((f"{hub.url}/files/list.json", "N04"), (f"{hub.url}/none", "N03"), ("http://127.0.0.1:9", "N04")):
         with pytest.raises(FetchFailed) as caught:
-            module.read_json(Address(url=url), QUICK)
+            read_json(Address(url=url), QUICK)
         assert caught.value.code == code
 
 
