@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor
 
-from gpen_zoo.budget import Plan
+from gpen_zoo.budget import Facts, Plan, ladder, ladder_float32, weight_bytes
+from gpen_zoo.device import facts_of, out_of_memory, relieve
+from gpen_zoo.device import pick_device as pick_device  # callers ask the engine, whatever file decides
 from gpen_zoo.hints import Note, note
 from gpen_zoo.network import GPEN, Config
 from gpen_zoo.network_fast import Prepared, prepare
@@ -24,6 +26,7 @@ from gpen_zoo.network_fast import Prepared, prepare
 log = logging.getLogger(__name__)
 
 U8: TypeAlias = NDArray[np.uint8]
+Failure: TypeAlias = RuntimeError | MemoryError
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 FLAT = 2  # a picture whose every channel spans at most this many of 255 levels is one colour
@@ -44,22 +47,31 @@ class Outcome:
 
 
 class Engine:
-    """A network on a device. Read-only after construction and safe from several threads: one crop batch runs at a
-    time. `size`: side of its square crops in pixels."""
+    """A network on a device. Read-only to callers and safe from several threads: one micro-batch runs at a time.
+
+    device: `auto`, or torch's name. precision: `auto` (16 bit where it pays, else float32), `float32`, `float16` or
+    `bfloat16`. ValueError for another precision. Attributes: `config`, `size` (side of its crops in pixels).
+    """
 
     def __init__(self, net: GPEN, *, device: str = "auto", precision: str = "auto") -> None:
+        if precision != "auto" and precision not in DTYPES:
+            raise ValueError(f"precision must be auto, {', '.join(DTYPES)}, not {precision}")
         self.config: Config = net.config
         self.size: int = net.config.size
-        self._net = net
-        self._ladder = _ladder(pick_device(device), precision)
+        self._net, self._device, self._precision = net, pick_device(device), precision
         self._lock = threading.Lock()
-        self._prepared: dict[tuple[str, str], Prepared] = {}
+        self._prepared: dict[tuple[str, str], Prepared] = {}  # guarded by the lock
+
+    def plans(self) -> tuple[Plan, ...]:
+        """The ladder `restore` would climb down now, given the memory that is free now."""
+        with self._lock:
+            return ladder(self.config, self._facts(), precision=self._precision)
 
     @torch.inference_mode()
     def forward(self, x: Tensor, plan: Plan) -> Tensor:
         """x (N, 3, S, S) float32 RGB in [-1, 1] on any device → the same, not clipped, on x's device.
 
-        Runs exactly `plan` on all N at once; whatever torch raises passes through.
+        Runs exactly `plan`, on all N at once whatever its batch; what torch raises passes through.
         """
         with self._lock:
             return self._forward(x, plan)
@@ -73,74 +85,109 @@ class Engine:
         if crops.dtype != np.uint8 or crops.ndim != 4 or crops.shape[1:] != (self.size, self.size, 3):
             raise TypeError(f"crops must be uint8 (N, {self.size}, {self.size}, 3), not {crops.dtype} {crops.shape}")
         done: list[Outcome] = []
-        rung, history = 0, []
+        plans: tuple[Plan, ...] = ()
+        changes: tuple[Note, ...] = ()
         while len(done) < len(crops):
-            plan = self._ladder[rung]
-            some = crops[len(done) : len(done) + plan.batch]
-            start = time.perf_counter()
             with self._lock:
-                pixels, failure = self._attempt(some, plan)
-                if failure is not None:
-                    if rung + 1 < len(self._ladder):
-                        rung += 1
-                        history.append(_downgrade(failure, plan, self._ladder[rung]))
-                        continue
-                    pixels = [None] * len(some)
-                    notes = [(*history, _dead_end(failure, plan))] * len(some)
-                    plans = [plan] * len(some)
-                else:
-                    notes, plans = [tuple(history)] * len(some), [plan] * len(some)
-                    for i, picture in enumerate(pixels):
-                        if not _sound(picture, some[i]):
-                            pixels[i], plans[i], notes[i] = self._redo(some[i], plan, tuple(history))
-            ms = (time.perf_counter() - start) * 1000 / len(some)
-            done += [Outcome(pixels=p, plan=q, attempts=n, ms=ms) for p, q, n in zip(pixels, plans, notes, strict=True)]
+                plans = plans or ladder(self.config, self._facts(), precision=self._precision)
+                some, plans, changes = self._micro_batch(crops[len(done) :], plans, changes)
+                if len(done) + len(some) < len(crops):
+                    relieve(plans[0].device)
+            done += some
             if on_crop is not None:
                 on_crop(len(done), len(crops))
         return tuple(done)
 
-    def _redo(self, crop: U8, plan: Plan, history: tuple[Note, ...]) -> tuple[U8 | None, Plan, tuple[Note, ...]]:
-        """One crop again in float32 after a broken result."""
-        if plan.dtype == "float32":
-            return None, plan, (*history, note("M05"))
-        history += (note("M02", dtype=plan.dtype),)
-        log.warning("broken result in %s, redoing one crop in float32", plan)
-        failure: RuntimeError | MemoryError | None = None
-        for exact in (p for p in self._ladder_float32(plan)):
-            if failure is not None:
-                history += (_downgrade(failure, plan, exact),)
-            plan = exact
-            pixels, failure = self._attempt(crop[None], plan)
-            if failure is None:
-                if _sound(pixels[0], crop):
-                    return pixels[0], plan, history
-                return None, plan, (*history, note("M05"))
-        assert failure is not None
-        return None, plan, (*history, _dead_end(failure, plan))
+    def _micro_batch(
+        self, crops: U8, plans: tuple[Plan, ...], changes: tuple[Note, ...]
+    ) -> tuple[list[Outcome], tuple[Plan, ...], tuple[Note, ...]]:
+        """Outcomes of the first few crops, and for the next ones the plans that are left and the changes so far."""
+        start = time.perf_counter()
+        step = self._descend(crops, plans, changes)
+        some = crops[: step.plan.batch]
+        results: list[tuple[U8 | None, Plan, tuple[Note, ...]]]
+        if step.failure is not None:
+            results = [(None, step.plan, (*step.changes, _dead_end(step.failure, step.plan)))] * len(some)
+        else:
+            results = [
+                (picture, step.plan, step.changes) if picture is not None else self._again(crop, step)
+                for picture, crop in zip(step.pixels, some, strict=True)
+            ]
+        ms = (time.perf_counter() - start) * 1000 / len(some)
+        outcomes = [Outcome(pixels=p, plan=plan, attempts=notes, ms=ms) for p, plan, notes in results]
+        return outcomes, step.plans, step.changes
 
-    def _ladder_float32(self, plan: Plan) -> tuple[Plan, ...]:
-        devices = [plan.device] if plan.device == "cpu" else [plan.device, "cpu"]
-        return tuple(Plan(device=d, dtype="float32", tile=plan.tile) for d in devices)
+    def _descend(self, crops: U8, plans: tuple[Plan, ...], changes: tuple[Note, ...]) -> _Step:
+        """Down the ladder until a plan runs through."""
+        while True:
+            plan, *others = plans
+            pixels, failure = self._attempt(crops[: plan.batch], plan)
+            left = _after(failure, plan, others) if failure is not None else ()
+            if failure is None or not left:
+                return _Step(pixels=pixels, plans=plans, changes=changes, failure=failure)
+            changes += (_change(failure, plan, left[0]),)
+            plans = left
+            self._keep_only(plans[0])
+            relieve(plan.device)
+
+    def _again(self, crop: U8, step: _Step) -> tuple[U8 | None, Plan, tuple[Note, ...]]:
+        """One crop whose result was broken, in float32."""
+        if step.plan.dtype == "float32":
+            return None, step.plan, (*step.changes, note("M05"))
+        log.warning("broken result of %s, one crop again in float32", step.plan)
+        changes = (*step.changes, note("M02", dtype=step.plan.dtype))
+        exact = self._descend(crop[None], ladder_float32(self.config, self._facts()), changes)
+        if exact.failure is not None:
+            return None, exact.plan, (*exact.changes, _dead_end(exact.failure, exact.plan))
+        picture = exact.pixels[0]
+        return picture, exact.plan, exact.changes if picture is not None else (*exact.changes, note("M05"))
 
     @torch.inference_mode()
-    def _attempt(self, crops: U8, plan: Plan) -> tuple[list[U8 | None], RuntimeError | MemoryError | None]:
-        """Pictures, None for those with numbers that are not finite; or the failure, free of the tensors it held."""
+    def _attempt(self, crops: U8, plan: Plan) -> tuple[list[U8 | None], Failure | None]:
+        """Pictures, None for the broken ones; or the failure, free of the tensors it held."""
         try:
             x = torch.from_numpy(crops).to(plan.device).permute(0, 3, 1, 2).float().div_(127.5).sub_(1)
             y = self._forward(x, plan)
             finite = y.isfinite().flatten(1).all(1).tolist()
             levels = y.mul_(127.5).add_(127.5).clamp_(0, 255).round_().to(torch.uint8)
-            pixels = levels.permute(0, 2, 3, 1).contiguous().cpu().numpy()
-            return [p if ok else None for p, ok in zip(pixels, finite, strict=True)], None
+            pictures = levels.permute(0, 2, 3, 1).contiguous().cpu().numpy()
         except (RuntimeError, MemoryError) as error:
-            # The traceback keeps every tensor of the failed pass alive; the next plan needs that memory.
+            # Its traceback would keep every tensor of the failed pass alive; the next plan needs that memory.
             return [], error.with_traceback(None)
+        sound = [ok and (not _flat(p) or _flat(c)) for ok, p, c in zip(finite, pictures, crops, strict=True)]
+        return [p if ok else None for p, ok in zip(pictures, sound, strict=True)], None
 
     def _forward(self, x: Tensor, plan: Plan) -> Tensor:
         key = plan.device, plan.dtype
         if key not in self._prepared:
             self._prepared[key] = prepare(self._net, device=torch.device(plan.device), dtype=DTYPES[plan.dtype])
         return self._prepared[key](x.to(plan.device), tile=plan.tile).to(x.device)
+
+    def _facts(self) -> Facts:
+        """Facts of the device now, with what our own weights occupy counted as free: plans include them."""
+        facts = facts_of(self._device)
+        loaded = {device: 0 for device in ("cpu", self._device)}
+        for device, dtype in self._prepared:
+            loaded[device] = loaded.get(device, 0) + weight_bytes(self.config, dtype)
+        return replace(facts, free=facts.free + loaded[self._device], cpu_free=facts.cpu_free + loaded["cpu"])
+
+    def _keep_only(self, plan: Plan) -> None:
+        for key in [k for k in self._prepared if k != (plan.device, plan.dtype)]:
+            del self._prepared[key]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """Where a descent ended. plans: the ladder from the last plan tried downwards."""
+
+    pixels: list[U8 | None]
+    plans: tuple[Plan, ...]
+    changes: tuple[Note, ...]
+    failure: Failure | None
+
+    @property
+    def plan(self) -> Plan:
+        return self.plans[0]
 
 
 def load_engine(source: Path | Mapping[str, Tensor], *, device: str = "auto", precision: str = "auto") -> Engine:
@@ -155,51 +202,30 @@ def load_engine(source: Path | Mapping[str, Tensor], *, device: str = "auto", pr
     return Engine(net.eval().requires_grad_(False), device=device, precision=precision)
 
 
-def pick_device(device: str) -> str:
-    """`auto` → the best of cuda:0, mps, cpu; anything else is taken as it is."""
-    if device != "auto":
-        return device
-    if torch.cuda.is_available():
-        return "cuda:0"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+def _after(failure: Failure, failed: Plan, others: list[Plan]) -> tuple[Plan, ...]:
+    """Plans that may succeed where one failed: any smaller one for memory, else another device or dtype."""
+    if out_of_memory(failure):
+        return tuple(others)
+    return tuple(p for p in others if (p.device, p.dtype) != (failed.device, failed.dtype))
 
 
-def out_of_memory(error: BaseException) -> bool:
-    """Whether an error of torch or numpy says that memory ran out. torch's CPU allocator has no class of its own."""
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or any(
-        words in text for words in ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed")
-    )
-
-
-def _ladder(device: str, precision: str) -> tuple[Plan, ...]:
-    plans = [Plan(device=device, dtype="float32")]
-    if device != "cpu":
-        plans.append(Plan(device="cpu", dtype="float32"))
-    return tuple(plans)
-
-
-def _downgrade(failure: BaseException, failed: Plan, plan: Plan) -> Note:
-    log.warning("%s failed (%s), continuing with %s", failed, failure, plan)
+def _change(failure: Failure, failed: Plan, plan: Plan) -> Note:
+    log.warning("%s failed (%s), continuing with %s", failed, _first_line(failure), plan)
     if out_of_memory(failure):
         return note("M01", failed=failed, plan=plan)
     return note("M04", failed=failed, plan=plan, reason=_first_line(failure))
 
 
-def _dead_end(failure: BaseException, plan: Plan) -> Note:
-    log.error("%s failed (%s), no plan left", plan, failure)
+def _dead_end(failure: Failure, plan: Plan) -> Note:
+    log.error("%s failed (%s), no plan left", plan, _first_line(failure))
     return note("M03", plan=plan) if out_of_memory(failure) else note("M06", plan=plan, reason=_first_line(failure))
 
 
-def _first_line(failure: BaseException) -> str:
+def _first_line(failure: Failure) -> str:
     return (str(failure).splitlines() or [type(failure).__name__])[0][:200]
 
 
-def _sound(picture: U8 | None, crop: U8) -> bool:
-    """Finite, and not one flat colour unless the crop was."""
-    return picture is not None and (not _flat(picture) or _flat(crop))
-
-
 def _flat(picture: U8) -> bool:
+    """One colour all over."""
     span = picture.max(axis=(0, 1)).astype(int) - picture.min(axis=(0, 1))
     return bool((span <= FLAT).all())

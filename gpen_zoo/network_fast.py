@@ -252,18 +252,19 @@ class _Up:
             return x, self.rgb(x, style) + doubled(picture)
         n, side = len(x), self.side
         larger = picture.new_empty(n, 3, side, side)
-        kept = x if first else empty_like(x, 2 * self.second.outputs, side)
+        kept = None if first else empty_like(x, 2 * self.second.outputs, side)
         for i in range(n):
             weights = self._modulated(style, i, x.dtype)
             for rows, columns in tiles(side, tile or side):
-                part = doubled_part(picture, i, rows, columns)
-                y, part = self._tile(x, part, feature, i, rows, columns, weights, first)
-                place(larger, i, rows, columns).copy_(part)
-                if not first:
+                y = self._tile(x, feature, i, rows, columns, weights, first)
+                part = doubled_part(picture, i, rows, columns) + self.rgb.bias
+                place(larger, i, rows, columns).copy_(self.rgb.add_to(part, y, weights[-1]))
+                if kept is not None:
                     place(kept, i, rows, columns).copy_(y)
-        return kept, larger
+                del y, part  # or they would stand beside the next tile's
+        return x if kept is None else kept, larger
 
-    def _modulated(self, style: Style, i: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _modulated(self, style: Style, i: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """One sample's weights: first convolution, its low-pass (with demodulation), second convolution, RGB."""
         s1, d1 = (v[i] for v in self.first.scales(style))
         s2, d2 = (v[i] for v in self.second.scales(style))
@@ -276,30 +277,28 @@ class _Up:
     def _tile(
         self,
         x: Tensor,
-        picture: Tensor,
         feature: Tensor,
         i: int,
         rows: Span,
         columns: Span,
-        weights: tuple[Tensor, Tensor, Tensor, Tensor],
+        weights: tuple[Tensor, ...],
         source: _Pointwise | None,
-    ) -> tuple[Tensor, Tensor]:
-        """One tile of the stage's output, and of `picture` (that tile, doubled) with its RGB added. The paddings are
-        right at the picture's border; inside, the pixels they spoil are computed with the halo and cut off."""
-        first, taps, second, rgb = weights
+    ) -> Tensor:
+        """One tile of the stage's output. The paddings are right at the picture's border; inside, the pixels they
+        spoil are computed with the halo and cut off."""
+        first, taps, second, _ = weights
         around = grown(rows, self.side), grown(columns, self.side)  # what the second convolution reads
         low = up_source(around[0], x.shape[-1]), up_source(around[1], x.shape[-1])  # what the first one reads for that
+        top, left = around[0][0], around[1][0]
         y = F.conv_transpose2d(place(x, i, *low), first, stride=2)
         y = F.conv2d(y, taps, self.first.bias, padding=1, groups=len(taps))
         y = cut(y, *around, 2 * low[0][0], 2 * low[1][0])
         part = place(feature, i, *around)
         part = source(part) if source else part
         y = F.leaky_relu_(torch.cat((y, self.first.beside(part)), 1), SLOPE)
-        y = F.conv2d(y, second, self.second.bias, padding=1)
-        beside = self.second.beside(cut(part, rows, columns, around[0][0], around[1][0]))
-        y = torch.cat((cut(y, rows, columns, around[0][0], around[1][0]), beside), 1)
-        y = F.leaky_relu_(y, SLOPE)
-        return y, self.rgb.add_to(picture + self.rgb.bias, y, rgb)
+        y = cut(F.conv2d(y, second, self.second.bias, padding=1), rows, columns, top, left)
+        beside = self.second.beside(cut(part, rows, columns, top, left))
+        return F.leaky_relu_(torch.cat((y, beside), 1), SLOPE)
 
 
 def empty_like(x: Tensor, channels: int, side: int) -> Tensor:
