@@ -6,79 +6,249 @@ because exceptions lose their text on the way to the browser.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import logging
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from threading import Event
+from typing import Any, TypeAlias
 
-from gpen_zoo.errors import guarded
+import numpy as np
+
+from gpen_zoo.errors import Cancelled, GpenError, guarded
 from gpen_zoo.hints import Note, note
 from gpen_zoo.image_io import output_name, read, write
-from gpen_zoo.options import options_from_json
-from gpen_zoo.previews import face_pair, write_preview
-from gpen_zoo.restore import Progress, Restorer, blend
-from gpen_zoo.sessions import Session, Sessions
-from gpen_zoo.types import Options, RestoreResult
+from gpen_zoo.options import check_options, options_from_json
+from gpen_zoo.pace import Pace
+from gpen_zoo.previews import LONGEST, face_after, face_before, fit, write_preview
+from gpen_zoo.restore import Restorer, blend
+from gpen_zoo.sessions import Session, Sessions, Thumbnail
+from gpen_zoo.types import F64, Options, RestoredCrop, RestoreResult
+from gpen_zoo.waiting import Line
 
 OLD_PREVIEWS = 3  # kept while the browser may still be loading them
 
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Where a visitor's work stands. name: `line` (done people are ahead), or a stage of the restorer."""
+
+    name: str
+    done: int
+    total: int
+
+
+# Told a stage, or the session with one more face restored.
+Tell: TypeAlias = Callable[["Stage | Session"], None]
+
 
 class Desk:
-    """Serves visitors with one restorer; everything that belongs to a visitor lies in `sessions`."""
+    """Serves visitors with one restorer; everything that belongs to a visitor lies in `sessions`.
 
-    def __init__(self, restorer: Restorer, sessions: Sessions) -> None:
+    faces_shown: hand over each face as it is done; not where calling the network once for each costs too much.
+    """
+
+    def __init__(self, restorer: Restorer, sessions: Sessions, *, faces_shown: bool = True) -> None:
         self.restorer, self.sessions = restorer, sessions
+        self.line, self.pace = Line(), Pace()
+        self._faces_shown = faces_shown
+        self._samples: dict[str, Session] = {}
 
-    def restore(
-        self, key: str, photo: str | None, options: Options, progress: Progress | None = None
-    ) -> Session | Note:
-        """Read the file `photo`, restore it, and keep the result for `key`. An earlier result of `key` is forgotten."""
-        self.sessions.drop(key)
+    def look(self, key: str, photo: str | None, options: Options) -> Session | Note:
+        """Read the file `photo` and find its faces; an earlier photo of `key` is forgotten."""
         if not photo:
+            self.sessions.drop(key)
             return note("S01")
-        return guarded(lambda: self._restore(key, photo, options, progress))
 
-    def _restore(self, key: str, photo: str, options: Options, progress: Progress | None) -> Session:
-        if progress:
-            progress("read", 0, 1)
-        # Every face goes through the network, so that ticking one later needs none.
-        result = self.restorer(read(photo), replace(options, faces=None), progress=progress)
+        def work() -> Session:
+            with self.sessions.working(key) as stop:
+                return self._looked(key, photo, options, stop)
+
+        return guarded(work)
+
+    def restore(self, key: str, photo: str | None, options: Options, tell: Tell | None = None) -> Session | Note:
+        """Restore the photo and keep the result for `key`. A photo that was looked at is not searched again."""
+        if not photo:
+            self.sessions.drop(key)
+            return note("S01")
+
+        def work() -> Session:
+            with self.sessions.working(key) as stop:
+                return self._restored(key, photo, options, stop, tell or _unheard)
+
+        return guarded(work)
+
+    def stop(self, key: str) -> None:
+        """Let the running work of `key` end at its next step."""
+        self.sessions.stop(key)
+
+    def leave(self, key: str) -> None:
+        """The visitor has closed the page: stop and forget."""
+        self.sessions.stop(key)
+        self.sessions.drop(key)
+
+    def _looked(self, key: str, photo: str, options: Options, stop: Event) -> Session:
+        check_options(options)
+        session = self.sessions.get(key)
+        if session is not None and session.shows(photo):
+            if session.options.aligned == options.aligned:
+                return session
+            photo = session.photo
+        self.sessions.drop(key)
+        image = read(photo)
+        prepared = self.restorer.prepare(image, replace(options, faces=None))
         folder = self.sessions.new_folder()
-        tone = result.original.tone
         session = Session(
-            result=blend(result, options) if options.faces is not None else result,
+            photo=photo,
+            image=image,
+            found=prepared.found,
+            options=options,
+            faces=prepared.reports,
             folder=folder,
-            before=write_preview(result.original, folder / "before"),
-            after=write_preview(result.image, folder / "after-0"),
-            pairs=tuple((c.index, write_preview(face_pair(c, tone), folder / f"face-{c.index}")) for c in result.crops),
+            before=write_preview(image, folder / "before"),
+            thumbnails={
+                r.index: Thumbnail(before=write_preview(face_before(image, r.frame), folder / f"face-{r.index}"))
+                for r in prepared.reports
+            },
+            seconds=self.pace.seconds(prepared.reports, self._sizes()),
         )
-        self.sessions.put(key, session)
+        self._keep(key, session, stop)
         return session
 
-    def blend(self, key: str, options: Options) -> Session | Note:
-        """Another strength or other ticks on the kept result; no network."""
+    def _restored(self, key: str, photo: str, options: Options, stop: Event, tell: Tell) -> Session:
+        def told(stage: str, done: int, total: int) -> None:
+            if stop.is_set():
+                raise Cancelled("S05")
+            tell(Stage(name=stage, done=done, total=total))
+
+        told("read", 0, 1)
+        session = self._looked(key, photo, options, stop)
+        # Every face goes through the network, so that ticking one later needs none.
+        every = replace(options, faces=None)
+        partial = _Partial(session, options, tell)
+        with self.line.turn(stop.is_set, lambda ahead: told("line", ahead, ahead)):
+            result = self.restorer(
+                session.image,
+                every,
+                progress=told,
+                found=session.found,
+                on_crop=partial.add if self._faces_shown and len(session.faces) > 1 else None,
+            )
+        self.pace.learn(result.faces, self._sizes())
+        session = self._with_result(partial.session, result, options)
+        self._keep(key, session, stop)
+        return session
+
+    def _keep(self, key: str, session: Session, stop: Event) -> None:
+        if stop.is_set():
+            raise Cancelled("S05")
+        self.sessions.put(key, session)
+
+    def _sizes(self) -> dict[str, int]:
+        return {branch.name: branch.size for branch in self.restorer.branches}
+
+    def _with_result(self, session: Session, result: RestoreResult, options: Options) -> Session:
+        folder, tone = session.folder, session.image.tone
+        thumbnails = dict(session.thumbnails)
+        for crop in result.crops:
+            path = write_preview(face_after(crop.after, tone), folder / f"face-{crop.index}-after")
+            thumbnails[crop.index] = replace(thumbnails[crop.index], after=path)
+        result = blend(result, options)
+        return replace(
+            session,
+            options=options,
+            faces=result.faces,
+            result=result,
+            after=write_preview(result.image, _next_preview(session)),
+            thumbnails=thumbnails,
+        )
+
+    def blend(self, key: str, change: Callable[[Options], Options]) -> Session | Note:
+        """Another strength or other ticks; no network. Before a result there is, they are kept for it."""
         session = self.sessions.get(key)
         if session is None:
             return note("S02")
-        return guarded(lambda: self._blend(key, session, options))
+        return guarded(lambda: self._blend(key, change))
 
-    def _blend(self, key: str, session: Session, options: Options) -> Session:
-        result = blend(session.result, options)
-        number = int(session.after.stem.partition("-")[2]) + 1
-        after = write_preview(result.image, session.folder / f"after-{number}")
-        for old in session.folder.glob(f"after-{number - OLD_PREVIEWS}.*"):
-            old.unlink(missing_ok=True)
-        session = replace(session, result=result, after=after)
-        self.sessions.put(key, session)
-        return session
+    def _blend(self, key: str, change: Callable[[Options], Options]) -> Session:
+        with self.sessions.working(key) as stop:
+            session = self.sessions.get(key)
+            if session is None:
+                raise GpenError("S02")
+            options = change(session.options)
+            check_options(options)
+            if session.result is None:
+                session = replace(session, options=options)
+            else:
+                result = blend(session.result, options)
+                after = write_preview(result.image, _next_preview(session))
+                session = replace(session, options=options, faces=result.faces, result=result, after=after)
+            self._keep(key, session, stop)
+            return session
+
+    def full_size(self, key: str) -> tuple[Path, Path] | Note:
+        """Before and after with all their pixels, for a view at 100 %."""
+        session = self.sessions.get(key)
+        if session is None or session.result is None or session.after is None:
+            return note("S02")
+        longest = max(session.image.width, session.image.height)
+        if longest <= LONGEST:
+            return session.before, session.after
+        folder, result, after = session.folder, session.result, session.after
+
+        def work() -> tuple[Path, Path]:
+            before = folder / "full-before.jpg"
+            if not before.is_file():
+                before = write_preview(result.original, folder / "full-before", longest)
+            return before, write_preview(result.image, folder / f"full-{after.stem}", longest)
+
+        return guarded(work)
 
     def finished_file(self, key: str) -> Path | Note:
         """The file to download: the photo at full size in the format it came in, under its own name plus a suffix."""
         session = self.sessions.get(key)
-        if session is None:
+        if session is None or session.result is None:
             return note("S02")
         image = session.result.image
         return guarded(lambda: write(image, session.folder / output_name(image)))
+
+    def prepare_samples(self, photos: tuple[Path, ...]) -> None:
+        """Restore the example photos, so that trying one needs no waiting. Meant for a thread of its own."""
+        for photo in photos:
+            key = f"sample {photo.name}"
+            session = self.restore(key, str(photo), Options(strength=1.0))
+            if isinstance(session, Note):
+                log.info("no sample of %s: %s", photo.name, session)
+                continue
+            self.sessions.take(key)
+            self._samples[str(photo)] = session
+
+    def try_sample(self, key: str, photo: str) -> Session | Note:
+        """The restored example for this visitor, at once; looked at like any photo while it is not ready."""
+        ready = self._samples.get(photo)
+        if ready is None:
+            return self.look(key, photo, Options(strength=1.0))
+        folder = self.sessions.new_folder()
+        shutil.copytree(ready.folder, folder, dirs_exist_ok=True)
+
+        def moved(path: Path) -> Path:
+            return folder / path.name
+
+        session = replace(
+            ready,
+            folder=folder,
+            before=moved(ready.before),
+            after=moved(ready.after) if ready.after else None,
+            thumbnails={
+                n: Thumbnail(before=moved(t.before), after=moved(t.after) if t.after else None)
+                for n, t in ready.thumbnails.items()
+            },
+        )
+        self.sessions.put(key, session)
+        return session
 
     def serve(self, photo: str | None, options: Mapping[str, Any] | None) -> tuple[Path, dict[str, Any]] | Note:
         """One call of the API: file in, restored file and report out; nothing is kept for a session."""
@@ -87,5 +257,56 @@ class Desk:
         return guarded(lambda: self._serve(photo, options))
 
     def _serve(self, photo: str, options: Mapping[str, Any] | None) -> tuple[Path, dict[str, Any]]:
-        result: RestoreResult = self.restorer(read(photo), options_from_json(options))
+        chosen, image = options_from_json(options), read(photo)
+        with self.line.turn():
+            result: RestoreResult = self.restorer(image, chosen)
         return write(result.image, self.sessions.new_folder() / output_name(result.image)), result.as_dict()
+
+
+class _Partial:
+    """The photo with the faces that are done so far, at the size of the preview."""
+
+    def __init__(self, session: Session, options: Options, tell: Tell) -> None:
+        self.session, self._options, self._tell = session, options, tell
+        small = fit(session.image)
+        self._factor = small.width / session.image.width
+        self._result = RestoreResult(
+            image=small,
+            original=small,
+            faces=tuple(replace(face, frame=self._scaled(face.frame)) for face in session.faces),
+            notes=(),
+            timings=(),
+            weights=(),
+            detector=session.found.detector,
+            aligned=options.aligned,
+        )
+
+    def _scaled(self, frame: F64) -> F64:
+        return np.column_stack((frame[:, :2] / self._factor, frame[:, 2]))
+
+    def add(self, crop: RestoredCrop) -> None:
+        """Paste one more face and tell."""
+        here = replace(crop, frame=self._scaled(crop.frame))
+        # What is there already counts as the photo, so that each face is pasted once.
+        so_far = replace(self._result, original=self._result.image, crops=(here,))
+        self._result = replace(blend(so_far, self._options), faces=self._result.faces)
+        folder, number = self.session.folder, crop.index
+        path = write_preview(face_after(crop.after, self.session.image.tone), folder / f"face-{number}-after")
+        self.session = replace(
+            self.session,
+            after=write_preview(self._result.image, _next_preview(self.session)),
+            thumbnails={**self.session.thumbnails, number: replace(self.session.thumbnails[number], after=path)},
+        )
+        self._tell(self.session)
+
+
+def _next_preview(session: Session) -> Path:
+    """A new name, or the browser would show the old picture; makes room for it."""
+    number = int(session.after.stem.partition("-")[2]) + 1 if session.after else 0
+    for old in session.folder.glob(f"after-{number - OLD_PREVIEWS}.*"):
+        old.unlink(missing_ok=True)
+    return session.folder / f"after-{number}"
+
+
+def _unheard(news: Stage | Session) -> None:
+    """For those who only want the result."""

@@ -1,4 +1,4 @@
-"""Small pictures for looking at: a photo fitted to a screen, and each face before and after, side by side."""
+"""Small pictures for looking at: a photo fitted to a screen, and single faces."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from gpen_zoo.align import cut_crop
 from gpen_zoo.image_io import encode
-from gpen_zoo.types import U8, Image, RestoredCrop, Source, Tone
+from gpen_zoo.types import F64, U8, Image, Source, Tone
 
 LONGEST = 2048  # px; enough for a full-screen comparison, and a browser holds two of them easily
-THUMBNAIL = 192  # px, side of one half of a face pair
+THUMBNAIL = 192  # px
 QUALITY = 92
 
 
@@ -26,25 +27,30 @@ def fit(image: Image, longest: int = LONGEST) -> Image:
     return replace(image, pixels=_shrink(image.pixels, size), alpha=alpha)
 
 
-def write_preview(image: Image, path: Path) -> Path:
+def write_preview(image: Image, path: Path, longest: int = LONGEST) -> Path:
     """Write `image` fitted to a screen, without metadata, as `path` with the suffix .jpg, or .png if it is see-through.
 
     Returns the path written.
     """
-    small = replace(fit(image), source=Source())
+    small = replace(fit(image, longest), source=Source())
     kind, suffix = ("JPEG", ".jpg") if small.alpha is None else ("PNG", ".png")
     path = path.with_suffix(suffix)
     path.write_bytes(encode(small, format=kind, quality=QUALITY))
     return path
 
 
-def face_pair(crop: RestoredCrop, tone: Tone = "colour") -> Image:
-    """Before and after of one face at full strength: (THUMBNAIL, 2·THUMBNAIL) px, left before, right after."""
-    before, after = (_shrink(half, (THUMBNAIL, THUMBNAIL)) for half in (crop.before, crop.after))
+def face_before(image: Image, frame: F64) -> Image:
+    """A face cut upright from its photo. frame: as in `FaceReport`."""
+    return Image(pixels=cut_crop(image.pixels, frame, THUMBNAIL))
+
+
+def face_after(crop: U8, tone: Tone = "colour") -> Image:
+    """A restored crop at full strength, small, grey for a grey photo."""
+    after = _shrink(crop, (THUMBNAIL, THUMBNAIL))
     if tone == "grey":
         grey = cv2.cvtColor(after, cv2.COLOR_RGB2GRAY)
         after = np.repeat(grey[:, :, None], 3, axis=2).astype(np.uint8)
-    return Image(pixels=np.ascontiguousarray(np.hstack((before, after))))
+    return Image(pixels=after)
 
 
 def _shrink(pixels: U8, size: tuple[int, int]) -> U8:

@@ -12,26 +12,55 @@ import tempfile
 import threading
 import uuid
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpen_zoo.types import RestoreResult
+from gpen_zoo.detect import Found
+from gpen_zoo.types import FaceReport, Image, Options, RestoreResult
 
 LIMIT = 8  # visitors whose last photo is kept; at 12 megapixels an entry takes about 80 MB
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thumbnail:
+    """One face on the page. after: None until the network has seen it."""
+
+    before: Path
+    after: Path | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Session:
-    """A visitor's last result and the files the browser may fetch, all in `folder`.
+    """A visitor's photo: looked at, and (result) restored. Files the browser may fetch lie in `folder`.
 
-    before, after: the photo fitted to a screen. pairs: each restored face, before and after side by side, by number.
+    photo: the uploaded file. before, after: the photo fitted to a screen. faces: planned, later what became of them.
+    thumbnails: by number of the face. seconds: how long restoring is expected to take, None while nothing was measured.
     """
 
-    result: RestoreResult
+    photo: str
+    image: Image
+    found: Found
+    options: Options
+    faces: tuple[FaceReport, ...]
     folder: Path
     before: Path
-    after: Path
-    pairs: tuple[tuple[int, Path], ...]
+    thumbnails: dict[int, Thumbnail]
+    seconds: float | None = None
+    result: RestoreResult | None = None
+    after: Path | None = None
+
+    def shows(self, path: str) -> bool:
+        """Whether the page's photo field, which holds `path`, means this photo."""
+        return path in (self.photo, str(self.before))
+
+
+@dataclass(slots=True)
+class _Visitor:
+    stop: threading.Event = field(default_factory=threading.Event)
+    busy: threading.Lock = field(default_factory=threading.Lock)
+    pieces: int = 0
 
 
 class Sessions:
@@ -45,13 +74,41 @@ class Sessions:
         served = os.environ.get("GRADIO_TEMP_DIR") or Path(tempfile.gettempdir()) / "gradio"
         self._root, self._limit = root or Path(served), limit
         self._kept: OrderedDict[str, Session] = OrderedDict()
+        self._working: dict[str, _Visitor] = {}
         self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def new_folder(self) -> Path:
         """A new empty folder with an unguessable name."""
         folder = self._root / uuid.uuid4().hex
         folder.mkdir(parents=True)
         return folder
+
+    @contextmanager
+    def working(self, key: str) -> Iterator[threading.Event]:
+        """One piece of work at a time for this visitor. The event says that it is to stop."""
+        with self._lock:
+            visitor = self._working.setdefault(key, _Visitor())
+            visitor.pieces += 1
+        try:
+            with visitor.busy:
+                try:
+                    yield visitor.stop
+                finally:
+                    visitor.stop.clear()
+        finally:
+            with self._lock:
+                visitor.pieces -= 1
+                if not visitor.pieces:
+                    del self._working[key]
+
+    def stop(self, key: str) -> None:
+        """Ask this visitor's work to stop at its next step."""
+        with self._lock:
+            if visitor := self._working.get(key):
+                visitor.stop.set()
 
     def put(self, key: str, session: Session) -> None:
         """Keep a session as this key's latest; what it replaces or pushes out is deleted with its files."""
@@ -69,11 +126,14 @@ class Sessions:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
+    def take(self, key: str) -> Session | None:
+        """Hand a session over: it is forgotten, and its files are the caller's."""
+        with self._lock:
+            return self._kept.pop(key, None)
+
     def drop(self, key: str) -> None:
         """Forget a visitor, files included."""
-        with self._lock:
-            gone = self._kept.pop(key, None)
-        if gone is not None:
+        if gone := self.take(key):
             _delete([gone])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,42 +13,109 @@ import pytest
 from skimage import data
 
 import gpen_zoo as gz
-from gpen_zoo.desk import OLD_PREVIEWS, Desk
+from gpen_zoo.desk import OLD_PREVIEWS, Desk, Stage
 from gpen_zoo.examples import make_examples
 from gpen_zoo.hints import Note, note
-from gpen_zoo.previews import LONGEST, THUMBNAIL, face_pair, fit, write_preview
+from gpen_zoo.pace import Pace
+from gpen_zoo.previews import LONGEST, THUMBNAIL, face_after, fit, write_preview
 from gpen_zoo.sessions import Session, Sessions
-from gpen_zoo.types import Image, Options, RestoredCrop
+from gpen_zoo.types import Image, Options
+from gpen_zoo.waiting import Done, Line, watched
+
+
+@pytest.fixture(scope="module")
+def restorer() -> gz.Restorer:
+    return gz.load()
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(gz.load(), Sessions(tmp_path / "served", limit=3))
+def desk(tmp_path: Path, restorer: gz.Restorer) -> Desk:
+    return Desk(restorer, Sessions(tmp_path / "served", limit=3))
 
 
 @pytest.fixture
 def photo(tmp_path: Path) -> str:
     """The astronaut as somebody's JPEG with a Chinese name."""
-    image = Image(pixels=data.astronaut())
+    image = Image(pixels=data.astronaut()[::2, ::2].copy())
     return str(gz.write(image, tmp_path / "奶奶 1965.jpg", quality=80))
+
+
+@pytest.fixture
+def couple(tmp_path: Path) -> str:
+    """The same face twice."""
+    half = data.astronaut()[:300, 100:400]
+    return str(gz.write(Image(pixels=np.hstack([half, half[:, ::-1]]).copy()), tmp_path / "couple.png"))
 
 
 def restored(desk: Desk, photo: str, key: str = "anna", options: Options | None = None) -> Session:
     session = desk.restore(key, photo, options or Options())
     assert isinstance(session, Session)
+    assert session.result is not None
     return session
 
 
-def test_a_result_has_everything_the_page_shows(desk: Desk, photo: str) -> None:
-    stages: list[str] = []
-    session = desk.restore("anna", photo, Options(), lambda stage, done, total: stages.append(stage))
+def pixels(path: Path | None) -> np.ndarray:
+    assert path is not None
+    return gz.read(path).pixels
+
+
+def strength(value: float) -> Callable[[Options], Options]:
+    return lambda options: replace(options, strength=value)
+
+
+def ticks(*numbers: int) -> Callable[[Options], Options]:
+    return lambda options: replace(options, faces=numbers)
+
+
+def test_a_photo_is_looked_at_before_the_work_starts(desk: Desk, couple: str) -> None:
+    session = desk.look("anna", couple, Options())
     assert isinstance(session, Session)
-    before, after = gz.read(session.before), gz.read(session.after)
-    assert before.pixels.shape == after.pixels.shape == (512, 512, 3)
-    assert not np.array_equal(before.pixels, after.pixels)
-    assert [number for number, _ in session.pairs] == [1]
-    assert gz.read(session.pairs[0][1]).pixels.shape == (THUMBNAIL, 2 * THUMBNAIL, 3)
+    assert (len(session.faces), session.result, session.after, session.seconds) == (2, None, None, None)
+    assert pixels(session.thumbnails[2].before).shape == (THUMBNAIL, THUMBNAIL, 3)
+    restored(desk, couple, "ben")
+    again = desk.look("carl", couple, Options())
+    assert isinstance(again, Session)
+    assert again.seconds is not None
+    assert 0 < again.seconds < 60
+
+
+def test_a_photo_that_was_looked_at_is_not_searched_again(
+    desk: Desk, photo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.look("anna", photo, Options())
+    monkeypatch.setattr("gpen_zoo.restore.find_faces", lambda *given, **named: pytest.fail("searched again"))
+    session = restored(desk, photo)
+    assert len(session.faces) == 1
+
+
+def test_a_result_has_everything_the_page_shows(desk: Desk, couple: str) -> None:
+    stages: list[str] = []
+    partial: list[Session] = []
+
+    def tell(news: Stage | Session) -> None:
+        stages.append(news.name) if isinstance(news, Stage) else partial.append(news)
+
+    session = desk.restore("anna", couple, Options(), tell)
+    assert isinstance(session, Session)
+    assert pixels(session.before).shape == pixels(session.after).shape == (300, 600, 3)
+    assert not np.array_equal(pixels(session.before), pixels(session.after))
+    assert pixels(session.thumbnails[1].after).shape == (THUMBNAIL, THUMBNAIL, 3)
     assert list(dict.fromkeys(stages)) == ["read", "faces", "restore", "paste"]
+    assert [sorted(n for n, t in p.thumbnails.items() if t.after) for p in partial] == [[1], [1, 2]]
+
+
+def test_faces_appear_one_by_one_where_they_will_stay(desk: Desk, couple: str) -> None:
+    shown: list[np.ndarray] = []
+    session = desk.restore(
+        "anna", couple, Options(), lambda n: shown.append(pixels(n.after)) if isinstance(n, Session) else None
+    )
+    assert isinstance(session, Session)
+    before, after = pixels(session.before).astype(int), pixels(session.after).astype(int)
+    changed = [np.abs(s.astype(int) - before).mean(axis=(0, 2)) for s in shown]
+    assert changed[0][:300].max() > 1
+    assert changed[0][300:].max() < 0.5
+    assert changed[1][300:].max() > 1
+    assert np.abs(shown[-1].astype(int) - after).max() < 30, "JPEG apart, the last partial picture is the result"
 
 
 def test_the_file_to_download_is_the_whole_photo_under_its_own_name(desk: Desk, photo: str) -> None:
@@ -54,18 +123,23 @@ def test_the_file_to_download_is_the_whole_photo_under_its_own_name(desk: Desk, 
     path = desk.finished_file("anna")
     assert isinstance(path, Path)
     assert path.name == "奶奶 1965_restored.jpg"
+    assert session.result is not None
     assert path.read_bytes() == gz.encode(session.result.image)
 
 
-def test_blending_changes_picture_file_and_report_without_the_network(desk: Desk, photo: str) -> None:
+def test_blending_changes_picture_file_and_report_without_the_network(
+    desk: Desk, photo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = restored(desk, photo)
-    desk.restorer.branches[0]._engine = None
-    desk.restorer.branches[0]._build = lambda: pytest.fail("the network was asked for")
-    half = desk.blend("anna", Options(strength=0.5))
-    none = desk.blend("anna", Options(faces=()))
+    monkeypatch.setattr(desk.restorer.branches[0], "_engine", None)
+    monkeypatch.setattr(desk.restorer.branches[0], "_build", lambda: pytest.fail("the network was asked for"))
+    half = desk.blend("anna", strength(0.5))
+    none = desk.blend("anna", ticks())
     assert isinstance(half, Session)
     assert isinstance(none, Session)
     assert len({first.after, half.after, none.after}) == 3, "a new address, or the browser shows the old picture"
+    assert none.result is not None
+    assert none.options == Options(strength=0.5, faces=())
     assert np.array_equal(none.result.image.pixels, none.result.original.pixels)
     path = desk.finished_file("anna")
     assert isinstance(path, Path)
@@ -75,16 +149,42 @@ def test_blending_changes_picture_file_and_report_without_the_network(desk: Desk
 def test_old_previews_do_not_pile_up(desk: Desk, photo: str) -> None:
     session = restored(desk, photo)
     for i in range(12):
-        desk.blend("anna", Options(strength=i / 12))
+        desk.blend("anna", strength(i / 12))
     assert len(list(session.folder.glob("after-*"))) <= OLD_PREVIEWS
 
 
-def test_a_face_unticked_at_the_start_can_be_ticked_later(desk: Desk, photo: str) -> None:
-    session = restored(desk, photo, options=Options(faces=()))
+def test_a_face_unticked_before_the_work_can_be_ticked_later(desk: Desk, photo: str) -> None:
+    desk.look("anna", photo, Options())
+    left = desk.blend("anna", ticks())
+    assert isinstance(left, Session)
+    session = restored(desk, photo, options=left.options)
+    assert session.result is not None
     assert np.array_equal(session.result.image.pixels, session.result.original.pixels)
-    ticked = desk.blend("anna", Options(faces=(1,)))
+    ticked = desk.blend("anna", ticks(1))
     assert isinstance(ticked, Session)
+    assert ticked.result is not None
     assert not np.array_equal(ticked.result.image.pixels, ticked.result.original.pixels)
+
+
+def test_work_stops_at_the_next_face(desk: Desk, couple: str) -> None:
+    done: list[int] = []
+
+    def tell(news: Stage | Session) -> None:
+        if isinstance(news, Session):
+            done.append(len(done) + 1)
+            desk.stop("anna")
+
+    assert desk.restore("anna", couple, Options(), tell) == note("S05")
+    assert done == [1]
+    session = desk.sessions.get("anna")
+    assert session is not None
+    assert session.result is None
+    restored(desk, couple)
+
+
+def test_who_leaves_in_the_middle_leaves_nothing_behind(desk: Desk, couple: str) -> None:
+    desk.restore("anna", couple, Options(), lambda news: desk.leave("anna") if isinstance(news, Session) else None)
+    assert desk.sessions.get("anna") is None
 
 
 def test_refusals_are_notes(desk: Desk, tmp_path: Path) -> None:
@@ -93,11 +193,12 @@ def test_refusals_are_notes(desk: Desk, tmp_path: Path) -> None:
     page.write_bytes(b"<!doctype html><html></html>")
     assert desk.restore("anna", None, Options()) == note("S01")
     for path in (empty, page, tmp_path / "absent.jpg"):
-        answer = desk.restore("anna", str(path), Options())
-        assert isinstance(answer, Note)
-        assert answer.code.startswith("I")
-    assert desk.blend("anna", Options()) == note("S02")
+        for answer in (desk.look("anna", str(path), Options()), desk.restore("anna", str(path), Options())):
+            assert isinstance(answer, Note)
+            assert answer.code.startswith("I")
+    assert desk.blend("anna", strength(1)) == note("S02")
     assert desk.finished_file("anna") == note("S02")
+    assert desk.full_size("anna") == note("S02")
 
 
 def test_after_a_refusal_the_photo_before_is_not_offered_any_more(desk: Desk, photo: str, tmp_path: Path) -> None:
@@ -108,12 +209,12 @@ def test_after_a_refusal_the_photo_before_is_not_offered_any_more(desk: Desk, ph
 
 
 def test_visitors_do_not_meet(desk: Desk, photo: str, tmp_path: Path) -> None:
-    flipped = str(gz.write(Image(pixels=data.astronaut()[:, ::-1].copy()), tmp_path / "b.png"))
+    flipped = str(gz.write(Image(pixels=data.astronaut()[::2, ::-2].copy()), tmp_path / "b.png"))
     with ThreadPoolExecutor(2) as pool:
         anna, ben = pool.map(lambda kp: restored(desk, kp[1], kp[0]), [("anna", photo), ("ben", flipped)])
     assert anna.folder != ben.folder
-    assert anna.result.original.source.name == "奶奶 1965.jpg"
-    assert ben.result.original.source.name == "b.png"
+    assert anna.image.source.name == "奶奶 1965.jpg"
+    assert ben.image.source.name == "b.png"
     path = desk.finished_file("ben")
     assert isinstance(path, Path)
     assert path.name == "b_restored.png"
@@ -122,13 +223,43 @@ def test_visitors_do_not_meet(desk: Desk, photo: str, tmp_path: Path) -> None:
 def test_what_leaves_is_deleted(desk: Desk, photo: str) -> None:
     folders = [restored(desk, photo, key).folder for key in ("a", "b", "c", "d")]
     assert [f.exists() for f in folders] == [False, True, True, True], "the store is bounded"
-    desk.sessions.drop("d")
-    desk.sessions.drop("d")
+    desk.leave("d")
+    desk.leave("d")
     assert not folders[3].exists()
     assert desk.sessions.get("d") is None
-    again = restored(desk, photo, "c").folder
-    assert not folders[2].exists()
-    assert again.exists()
+
+
+def test_a_view_at_full_size_has_every_pixel(desk: Desk, photo: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpen_zoo.previews.LONGEST", 100)
+    monkeypatch.setattr("gpen_zoo.desk.LONGEST", 100)
+    monkeypatch.setattr(write_preview, "__defaults__", (100,))
+    session = restored(desk, photo)
+    assert pixels(session.after).shape == (100, 100, 3)
+    answer = desk.full_size("anna")
+    assert not isinstance(answer, Note)
+    assert session.result is not None
+    assert np.abs(pixels(answer[1]).astype(int) - session.result.image.pixels).mean() < 3
+
+
+def test_an_example_is_there_at_once(desk: Desk, photo: str) -> None:
+    desk.prepare_samples((Path(photo),))
+    session = desk.try_sample("anna", photo)
+    other = desk.try_sample("ben", photo)
+    assert isinstance(session, Session)
+    assert isinstance(other, Session)
+    assert session.result is not None
+    desk.leave("ben")
+    assert not other.folder.exists()
+    assert pixels(session.after).shape == (256, 256, 3)
+    blended = desk.blend("anna", strength(0.0))
+    assert isinstance(blended, Session)
+    assert isinstance(desk.try_sample("carl", photo), Session)
+
+
+def test_an_example_that_is_not_ready_is_looked_at(desk: Desk, photo: str) -> None:
+    session = desk.try_sample("anna", photo)
+    assert isinstance(session, Session)
+    assert session.result is None
 
 
 def test_the_api_answers_with_file_and_report(desk: Desk, photo: str) -> None:
@@ -141,6 +272,61 @@ def test_the_api_answers_with_file_and_report(desk: Desk, photo: str) -> None:
     assert isinstance(refused, Note)
     assert refused.code == "U01"
     assert desk.serve(None, None) == note("S01")
+
+
+def test_everybody_in_line_knows_their_place() -> None:
+    line, told, inside = Line(longest=2), [], threading.Event()
+    done = threading.Event()
+
+    def first() -> None:
+        with line.turn():
+            inside.set()
+            done.wait(10)
+
+    def second() -> None:
+        with line.turn(waiting=told.append):
+            pass
+
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(first)
+        assert inside.wait(10)
+        waiting = pool.submit(second)
+        with pytest.raises(gz.Cancelled), line.turn(stopped=lambda: True):
+            pass
+        done.set()
+        waiting.result(10)
+    assert told == [1]
+
+
+def test_a_full_line_is_said() -> None:
+    line = Line(longest=0)
+    with line.turn(), pytest.raises(gz.GpenError) as refused, line.turn():
+        pass
+    assert refused.value.code == "S04"
+
+
+def test_work_that_nobody_watches_any_more_is_stopped() -> None:
+    stopped = threading.Event()
+
+    def work(tell: Callable[[int], None]) -> str:
+        tell(1)
+        assert stopped.wait(10)
+        return "end"
+
+    news = watched(work, stopped.set)
+    assert next(news) == 1
+    news.close()
+    assert stopped.is_set()
+    assert list(watched(lambda tell: "value", lambda: pytest.fail("stopped"))) == [Done("value")]
+
+
+def test_pace_is_measured_and_carried_over_to_other_branches(desk: Desk, photo: str) -> None:
+    face = replace(restored(desk, photo).faces[0], branch="small", ms=200.0)
+    pace, sizes = Pace(), {"small": 256, "large": 512}
+    assert pace.seconds([face], sizes) is None
+    pace.learn([replace(face, ms=9000.0), face, face], sizes)
+    assert pace.seconds([face, face], sizes) == pytest.approx(0.4)
+    assert pace.seconds([replace(face, branch="large")], sizes) == pytest.approx(0.8)
 
 
 def test_previews_fit_a_screen_and_carry_no_metadata(tmp_path: Path) -> None:
@@ -156,19 +342,15 @@ def test_previews_fit_a_screen_and_carry_no_metadata(tmp_path: Path) -> None:
     assert alpha.max() == alpha.min() == 7
 
 
-def test_a_pair_of_a_grey_photo_is_grey() -> None:
-    crop = RestoredCrop(
-        index=1, frame=np.eye(2, 3), before=np.full((64, 64, 3), 90, np.uint8), after=data.astronaut()[:64, :64]
-    )
-    assert np.ptp(face_pair(crop, "grey").pixels, axis=2).max() == 0
-    assert np.ptp(face_pair(crop, "colour").pixels, axis=2).max() > 0
+def test_a_face_of_a_grey_photo_is_shown_grey() -> None:
+    crop = data.astronaut()[:256, :256]
+    assert np.ptp(face_after(crop, "grey").pixels, axis=2).max() == 0
+    assert np.ptp(face_after(crop, "colour").pixels, axis=2).max() > 0
 
 
-def test_examples_are_photos_with_faces(tmp_path: Path) -> None:
-    restorer = gz.load()
+def test_examples_are_photos_with_faces(tmp_path: Path, restorer: gz.Restorer) -> None:
     made = make_examples(tmp_path / "examples")
     assert [p.name for p in made] == ["chat-photo.jpg", "old-print.jpg", "noisy-evening.jpg"]
     for path in made:
-        result = restorer(gz.read(path))
-        assert len(result.faces) == 1, path.name
+        assert len(restorer.prepare(gz.read(path)).reports) == 1, path.name
     assert gz.read(made[1]).tone == "toned"

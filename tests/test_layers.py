@@ -26,8 +26,8 @@ ROWS: dict[int, tuple[str, ...]] = {
     ),
     3: ("zoo", "shelf", "inventory", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "drawn", "branches", "engine", "previews", "examples", "detection_cache"),
     4: ("restore",),
-    5: ("__init__", "batch", "sessions", "desk", "doctor"),
-    6: ("page", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli"),
+    5: ("__init__", "batch", "pace", "waiting", "sessions", "desk", "doctor"),
+    6: ("page", "page_labels", "page_panels", "page_restore", "page_api", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli"),
     7: ("__main__",),
 }
 ROW = {module: row for row, modules in ROWS.items() for module in modules}

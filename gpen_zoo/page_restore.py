@@ -1,0 +1,252 @@
+"""The first tab: a photo goes in, is looked at, restored face by face, compared, adjusted and downloaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from gpen_zoo import page_panels
+from gpen_zoo.desk import Desk, Stage, Tell
+from gpen_zoo.hints import Note
+from gpen_zoo.page_labels import Labels, plain
+from gpen_zoo.previews import LONGEST
+from gpen_zoo.sessions import Session
+from gpen_zoo.types import Options
+from gpen_zoo.waiting import watched
+
+ASSETS = Path(__file__).parent / "assets"
+SHOWN_BY_BROWSERS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF")
+AT_ONCE = 30  # handlers that may wait for the engine; the line itself is shorter
+# Read when the server is asked: of events that came while it was busy Gradio keeps the last, with the first one's data.
+READ_STRIP = """() => {
+  const strip = document.querySelector('#faces');
+  return {
+    ticked: [...strip.querySelectorAll('input[type=checkbox]:checked')].map(box => +box.dataset.face),
+    own: Object.fromEntries(
+      [...strip.querySelectorAll('li.personal input[type=range]')].map(range => [range.dataset.face, +range.value])),
+  };
+}"""
+PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+
+
+def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ...]) -> None:
+    """Widgets and wiring of the tab, inside an open `gr.Tab`. device: as estimates name it. samples: example photos."""
+    with gr.Row():
+        with gr.Column(scale=2, min_width=300):
+            photo = labels(
+                gr.Image,
+                label="ui.photo",
+                placeholder="ui.drop",
+                type="filepath",
+                image_mode=None,
+                sources=["upload", "clipboard", "webcam"],
+                elem_id="photo-input",
+                height=300,
+            )
+            # Gradio would open the file with Pillow first and fail without a word on anything it cannot read;
+            # our decoder says what is wrong, so it gets the uploaded file itself.
+            photo.preprocess = uploaded_path  # type: ignore[method-assign]
+            with gr.Row(elem_id="buttons"):
+                run = labels(
+                    gr.Button, value="ui.restore", variant="primary", elem_id="restore-button", scale=3, min_width=120
+                )
+                stop = labels(
+                    gr.Button,
+                    value="ui.stop",
+                    variant="stop",
+                    elem_id="stop-button",
+                    interactive=False,
+                    scale=1,
+                    min_width=90,
+                )
+            status = plain("", elem_id="status")
+            if samples:
+                shown = labels(
+                    gr.Dataset,
+                    label="ui.examples",
+                    components=[gr.Image(visible=False)],
+                    samples=[[str(path)] for path in samples],
+                    type="index",
+                    elem_id="examples",
+                )
+            with labels(gr.Accordion, label="ui.more", open=False, elem_id="more"):
+                aligned = labels(gr.Checkbox, label="ui.aligned", info="ui.aligned_info", elem_id="aligned")
+        with gr.Column(scale=3, min_width=320):
+            pair = plain(page_panels.empty(), elem_id="result-slider", js_on_load=script("compare.js"))
+            strength = labels(
+                gr.Slider,
+                label="ui.strength",
+                info="ui.strength_info",
+                minimum=0,
+                maximum=1,
+                value=1,
+                step=0.05,
+                elem_id="strength",
+            )
+            download = labels(gr.DownloadButton, label="ui.download", interactive=False, elem_id="download")
+            faces = plain("", elem_id="faces", js_on_load=script("faces.js"))
+            with labels(gr.Accordion, label="ui.report", open=False, elem_id="report-box"):
+                command = labels(
+                    gr.Textbox,
+                    label="ui.command",
+                    info="ui.command_info",
+                    buttons=["copy"],
+                    interactive=False,
+                    lines=2,
+                    elem_id="command",
+                )
+                report_file = labels(
+                    gr.DownloadButton, label="ui.report_file", interactive=False, size="sm", elem_id="report-file"
+                )
+                report = gr.JSON(show_label=False, elem_id="report", max_height=420)
+
+    nothing: list[Any] = [gr.update(value=None, interactive=False), gr.update(value=None, interactive=False), None, ""]
+    finished = [download, report_file, report, command]
+
+    def on_photo(photo: str | None, strength: float, aligned: bool, request: gr.Request) -> Iterator[list[Any]]:
+        blank = [page_panels.empty(), "", *nothing]
+        if not photo:
+            desk.leave(key_of(request))
+            yield [gr.skip(), "", *blank]
+            return
+        yield [gr.skip(), page_panels.working(Stage(name="look", done=0, total=0)), *blank]
+        answer = desk.look(key_of(request), photo, Options(strength=strength, aligned=aligned))
+        if isinstance(answer, Note):
+            yield [gr.skip(), page_panels.problem(answer), *blank]
+            return
+        foreign = answer.image.source.format not in SHOWN_BY_BROWSERS
+        field = gr.update(value=str(answer.before)) if foreign else gr.skip()
+        blank[1] = page_panels.strip(answer)
+        yield [field, page_panels.looked_at(answer, device), *blank]
+
+    def press_restore(photo: str | None, strength: float, aligned: bool, request: gr.Request) -> Iterator[list[Any]]:
+        key = key_of(request)
+        session = desk.sessions.get(key)
+        options = replace(session.options if session else Options(), strength=strength, aligned=aligned)
+        running = [gr.update(interactive=False), gr.update(interactive=bool(photo)), *nothing]
+        resting = [gr.update(interactive=True), gr.update(interactive=False), *nothing]
+
+        def work(tell: Tell) -> Session | Note:
+            return desk.restore(key, photo, options, tell)
+
+        for told in watched(work, lambda: desk.stop(key)):
+            if isinstance(told, Stage):
+                yield [page_panels.working(told), gr.skip(), gr.skip(), *running]
+            elif isinstance(told, Session):
+                yield [gr.skip(), pair_of(told), page_panels.strip(told), *running]
+            elif isinstance(told.value, Session):
+                done = told.value
+                yield [page_panels.finished(done), pair_of(done), page_panels.strip(done), *resting]
+                yield [gr.skip()] * 5 + finish(key)
+            else:
+                yield [page_panels.problem(told.value), *after_refusal(key), *resting]
+
+    def press_stop(request: gr.Request) -> None:
+        desk.stop(key_of(request))
+
+    def after_refusal(key: str) -> list[Any]:
+        """Pair and faces: what there was before a stop, nothing after a photo that cannot be read."""
+        session = desk.sessions.get(key)
+        if session is None:
+            return [page_panels.empty(), ""]
+        return [pair_of(session) if session.result else page_panels.empty(), page_panels.strip(session)]
+
+    def changed(request: gr.Request, change: Callable[[Options], Options]) -> Iterator[list[Any]]:
+        key = key_of(request)
+        yield [gr.skip()] * 3 + [gr.update(interactive=False)] + [gr.skip()] * 3
+        answer = desk.blend(key, change)
+        if isinstance(answer, Note):
+            # Before there is a photo the slider only sets what comes.
+            told = gr.skip() if answer.code == "S02" else page_panels.problem(answer)
+            yield [told, gr.skip(), gr.skip(), *[gr.skip()] * 4]
+        elif answer.result is None:
+            yield [gr.skip(), gr.skip(), page_panels.strip(answer), *[gr.skip()] * 4]
+        else:
+            shown = [page_panels.finished(answer), pair_of(answer), page_panels.strip(answer)]
+            yield shown + [gr.skip()] * 4
+            yield [gr.skip()] * 3 + finish(key)
+
+    def on_strength(strength: float, request: gr.Request) -> Iterator[list[Any]]:
+        yield from changed(request, lambda options: replace(options, strength=strength))
+
+    def on_faces(strip: dict[str, Any], request: gr.Request) -> Iterator[list[Any]]:
+        ticked = tuple(int(number) for number in strip["ticked"])
+        own = tuple((int(number), float(value)) for number, value in strip["own"].items())
+        yield from changed(request, lambda options: replace(options, faces=ticked, strengths=own))
+
+    def finish(key: str) -> list[Any]:
+        """The files to download, the report and the command line."""
+        session = desk.sessions.get(key)
+        path = desk.finished_file(key)
+        if session is None or session.result is None or not isinstance(path, Path):
+            return nothing
+        told = session.result.as_dict()
+        written = session.folder / f"{path.stem}.json"
+        written.write_text(json.dumps(told, ensure_ascii=False, indent=2), encoding="utf-8")
+        line = page_panels.command_line(session.image.source.name, session.options, session.faces)
+        ready = [gr.update(value=str(path), interactive=True), gr.update(value=str(written), interactive=True)]
+        return [*ready, told, line]
+
+    def on_full_size(request: gr.Request) -> Any:
+        paths = desk.full_size(key_of(request))
+        return gr.skip() if isinstance(paths, Note) else page_panels.compare(*paths, full=True)
+
+    def on_sample(number: int, request: gr.Request) -> list[Any]:
+        key, path = key_of(request), str(samples[number])
+        answer = desk.try_sample(key, path)
+        reset: list[Any] = [1.0, False]
+        if isinstance(answer, Note):
+            return [path, page_panels.problem(answer), page_panels.empty(), "", *reset, *nothing]
+        if answer.result is None:
+            told = page_panels.looked_at(answer, device)
+            return [path, told, page_panels.empty(), page_panels.strip(answer), *reset, *nothing]
+        shown = [path, page_panels.finished(answer), pair_of(answer), page_panels.strip(answer)]
+        return [*shown, *reset, *finish(key)]
+
+    inputs = [photo, strength, aligned]
+    gr.on(
+        [photo.input, photo.clear, aligned.input],
+        on_photo,
+        inputs,
+        [photo, status, pair, faces, *finished],
+        trigger_mode="always_last",
+        concurrency_limit=2,
+        **PRIVATE,
+    )
+    pressed = [status, pair, faces, run, stop, *finished]
+    run.click(press_restore, inputs, pressed, concurrency_limit=AT_ONCE, **PRIVATE)
+    stop.click(press_stop, None, None, queue=False, **PRIVATE)
+    live: dict[str, Any] = {"trigger_mode": "always_last", "concurrency_limit": 2, **PRIVATE}
+    strength.input(on_strength, strength, [status, pair, faces, *finished], **live)
+    faces.input(on_faces, gr.JSON(visible=False), [status, pair, faces, *finished], js=READ_STRIP, **live)
+    pair.full_size(on_full_size, None, pair, concurrency_limit=2, **PRIVATE)
+    if samples:
+        shown.click(on_sample, shown, [photo, status, pair, faces, strength, aligned, *finished], **PRIVATE)
+
+
+def pair_of(session: Session) -> str:
+    """Before and after of a session that has an after."""
+    assert session.after is not None
+    return page_panels.compare(
+        session.before, session.after, full=max(session.image.width, session.image.height) <= LONGEST
+    )
+
+
+def key_of(request: gr.Request) -> str:
+    """The visitor's key; Gradio makes it anew for every opened page."""
+    return str(request.session_hash)
+
+
+def uploaded_path(payload: Any) -> str | None:
+    """The uploaded file itself."""
+    return payload.path if payload else None
+
+
+def script(name: str) -> str:
+    """JavaScript that comes with the package."""
+    return (ASSETS / name).read_text(encoding="utf-8")
