@@ -60,7 +60,8 @@ def by_the_users_word(path: Path, entry: Entry, records: Mapping[str, Record]) -
     """
     if known := next(_known(entry, records.get(entry.name)), None):
         found = weightfile.sha256_of(path)
-        raise WeightWrongKind("W36", file=path, name=entry.name, found=found, expected=known[0].sha256)
+        code = "W39" if known[1] == "pinned" else "W36"
+        raise WeightWrongKind(code, file=path, name=entry.name, found=found, expected=known[0].sha256)
     state = read_original(path).state
     wanted = architecture.Network(entry.architecture.family, entry.architecture.params)
     architecture.check_network(path.name, state, wanted, entry.name)

@@ -210,6 +210,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{name} 随项目附带，不能移除。",
         "{name} ships with the project and cannot be removed.",
     ),
+    "W39": (
+        "{file} 不是 {name}：清单登记的摘要是 {expected}，它的是 {found}。请改用原文件；若是自己训练的权重，请在自己的清单（GPEN_ZOO_MANIFEST）里给它另起名称。",
+        "{file} is not {name}: the manifest records digest {expected}, this one has {found}. Use the original file; weights you trained yourself get a name of their own in a manifest of yours (GPEN_ZOO_MANIFEST).",
+    ),
     "W40": (
         "{file} 正是 {name}（摘要相符）。可运行 gpen-zoo weights adopt 收入权重目录。",
         "{file} is {name} (the digest matches). Run gpen-zoo weights adopt to take it into the zoo folder.",
@@ -300,8 +304,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "The local source {file} does not exist. Correct the path.",
     ),
     "N15": (
-        "{name} 没有与“{wanted}”相符的来源。可选来源：{known}。",
-        "{name} has no source that matches “{wanted}”. Its sources: {known}.",
+        "{name} 没有与“{wanted}”相符的来源。请改用其中之一：{known}。",
+        "{name} has no source that matches “{wanted}”. Use one of these: {known}.",
     ),
     "N16": (
         "{host} 送来的 {file} 内容不对（摘要 {found}，应为 {expected}），已拒绝并移到 {folder}。请换一个来源。",
@@ -615,6 +619,22 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "T03": (
         "运行中止时这张照片还没有完成，没有写出。加上 --skip-existing 重新运行，即可从这里继续。",
         "The run was stopped before this photo was finished; nothing was written. Run it again with --skip-existing to continue from here.",
+    ),
+    "T04": (
+        "服务器正在处理的照片已达上限（{limit} 张）。请稍后重试。",
+        "The server is busy with as many photos as it takes at once ({limit}). Try again a little later.",
+    ),
+    "T05": (
+        "服务器正在关闭，不再接受新照片。请稍后重试。",
+        "The server is shutting down and takes no new photos. Try again later.",
+    ),
+    "T06": (
+        "引擎已超过 {seconds} 秒没有进展，可能卡住了。请重启服务；若再次出现，请把日志交给维护者。",
+        "The engine has shown no progress for more than {seconds} s and may be stuck. Restart the service; if it happens again, give the log to the maintainers.",
+    ),
+    "T07": (
+        "服务正在启动：权重还没有试运行完。请稍候。",
+        "The service is starting: its weights have not been tried yet. Wait a moment.",
     ),
     "stage.read": ("读取照片", "reading the photo"),
     "stage.detect": ("查找人脸", "looking for faces"),

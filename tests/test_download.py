@@ -26,7 +26,7 @@ from tests import hub_server as faults
 from tests.hub_server import Hub
 
 SMALL = {"size": 64, "style_dim": 16, "n_mlp": 2, "channel_multiplier": 1, "narrow": 0.0625}
-QUICK = Limits(connect=2, read=0.5, deadline=20, attempts=2, pause=0.01)
+QUICK = Limits(connect=5, read=5, deadline=60, attempts=2, pause=0.01)
 WISH = Wish(limits=QUICK)
 TRUSTING = Wish(limits=QUICK, accept_unpinned=True)
 

@@ -23,7 +23,7 @@ from tests import hub_server as faults
 from tests.hub_server import Hub
 
 CONTENT = os.urandom(700_001)
-QUICK = Limits(connect=2, read=0.5, deadline=20, attempts=3, pause=0.01)
+QUICK = Limits(connect=5, read=5, deadline=60, attempts=3, pause=0.01)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_server_that_cuts_often_is_followed_to_the_end(hub: Hub, part: Path) -
 
 def test_next_run_continues(hub: Hub, part: Path) -> None:
     hub.faults = [faults.cut(250_000), *[faults.status(404)] * 2]
-    assert code_of(hub, part, limits=Limits(read=0.5, attempts=1)) == "N04"
+    assert code_of(hub, part, limits=Limits(read=5, attempts=1)) == "N04"
     assert code_of(hub, part) == "N03"
     assert part.read_bytes() == CONTENT[:250_000]
     hub.faults = []
@@ -99,7 +99,7 @@ def test_finished_part_needs_no_request(hub: Hub, part: Path) -> None:
 def test_new_version_under_the_same_address_starts_anew(hub: Hub, part: Path, honest: bool) -> None:
     """An honest server answers If-Range with the whole new file; another sends a range of it under a new ETag."""
     hub.faults = [faults.cut(250_000)]
-    code_of(hub, part, limits=Limits(read=0.5, attempts=1))
+    code_of(hub, part, limits=Limits(read=5, attempts=1))
     new = os.urandom(len(CONTENT))
     if not honest:
         hub.faults = [lambda h, c, e: h.headers.replace_header("If-Range", e) or False]
@@ -161,7 +161,7 @@ def test_retry_after_is_waited_for_unless_it_is_too_long(hub: Hub, part: Path) -
     hub.faults = [faults.status(429, Retry_After="1")]
     began = time.monotonic()
     get(hub, part)
-    assert 1 <= time.monotonic() - began < 3
+    assert 1 <= time.monotonic() - began < 10
     part.unlink()
     hub.faults = [faults.status(503, Retry_After="3600")]
     assert code_of(hub, part) == "N03"
@@ -175,10 +175,10 @@ def test_final_refusals_are_not_retried(hub: Hub, part: Path, status: int) -> No
 
 
 def test_silence_times_out(hub: Hub, part: Path) -> None:
-    hub.faults = [faults.stall(2, after=100_000)] * 3
+    hub.faults = [faults.stall(6, after=100_000)] * 3
     began = time.monotonic()
-    assert code_of(hub, part, limits=Limits(read=0.2, attempts=1)) == "N01"
-    assert time.monotonic() - began < 1.5 and part.read_bytes() == CONTENT[:100_000]
+    assert code_of(hub, part, limits=Limits(read=0.5, attempts=1)) == "N01"
+    assert time.monotonic() - began < 4 and part.read_bytes() == CONTENT[:100_000]
 
 
 def test_nobody_listens(part: Path) -> None:
@@ -190,8 +190,8 @@ def test_nobody_listens(part: Path) -> None:
 def test_deadline_stops_a_dripping_server(hub: Hub, part: Path) -> None:
     hub.piece, hub.pause = 1000, 0.02
     began = time.monotonic()
-    assert code_of(hub, part, limits=Limits(read=1, deadline=0.4)) == "N05"
-    assert time.monotonic() - began < 2 and 0 < part.stat().st_size < len(CONTENT)
+    assert code_of(hub, part, limits=Limits(read=5, deadline=1)) == "N05"
+    assert time.monotonic() - began < 8 and 0 < part.stat().st_size < len(CONTENT)
 
 
 def test_wrong_announced_sizes(hub: Hub, part: Path) -> None:
@@ -265,10 +265,10 @@ def test_tls_is_verified_and_never_left(
     hub.faults = [faults.cut(100_000)]
     fetch(address, part, expected_bytes=len(CONTENT), limits=QUICK)
     assert part.read_bytes() == CONTENT and ranges(hub) == [None, "bytes=100000-"]
-    hub.faults = [faults.stall(2, after=1000)]
+    hub.faults = [faults.stall(4, after=1000)]
     part.unlink()
     with pytest.raises(FetchFailed) as caught:
-        fetch(address, part, expected_bytes=len(CONTENT), limits=Limits(read=0.2, attempts=1))
+        fetch(address, part, expected_bytes=len(CONTENT), limits=Limits(read=0.5, attempts=1))
     assert caught.value.code == "N01"
     before = len(hub.seen)
     hub.faults = [faults.redirect(f"{hub.url}/files/w.pth")]
