@@ -107,7 +107,10 @@ def test_a_result_has_everything_the_page_shows(desk: Desk, couple: str) -> None
 def test_faces_appear_one_by_one_where_they_will_stay(desk: Desk, couple: str) -> None:
     shown: list[np.ndarray] = []
     session = desk.restore(
-        "anna", couple, Options(), lambda n: shown.append(pixels(n.after)) if isinstance(n, Session) else None
+        "anna",
+        couple,
+        Options(strength=1.0),
+        lambda n: shown.append(pixels(n.after)) if isinstance(n, Session) else None,
     )
     assert isinstance(session, Session)
     before, after = pixels(session.before).astype(int), pixels(session.after).astype(int)
@@ -115,7 +118,7 @@ def test_faces_appear_one_by_one_where_they_will_stay(desk: Desk, couple: str) -
     assert changed[0][:300].max() > 1
     assert changed[0][300:].max() < 0.5
     assert changed[1][300:].max() > 1
-    assert np.abs(shown[-1].astype(int) - after).max() < 30, "JPEG apart, the last partial picture is the result"
+    assert np.abs(shown[-1].astype(int) - after).mean() < 0.5, "the last partial picture is the result, nearly"
 
 
 def test_the_file_to_download_is_the_whole_photo_under_its_own_name(desk: Desk, photo: str) -> None:
