@@ -99,9 +99,11 @@ def paste(
         for window in windows[crop.index].bands(BAND):
             near = [p for p in places if p.index != crop.index and windows[p.index].meets(window)]
             weight = head_weight(place, window, near, mask, layer.seen) * np.float32(strength)
-            change = layer.change(pixels, window)
-            if tone != "colour":
-                change = luma_of(change)[:, :, None]
+            change = weight[:, :, None] * layer.change(pixels, window)
             target = window.cut(out)
-            target[...] = np.clip(np.rint(target + weight[:, :, None] * change), 0, 255)
+            if tone != "colour":
+                # No channel may saturate before the others: that would be a change of hue.
+                low, high = target.min(2).astype(np.float32), target.max(2).astype(np.float32)
+                change = np.clip(luma_of(change), -low, 255 - high)[:, :, None]
+            target[...] = np.clip(np.rint(target + change), 0, 255)
     return out

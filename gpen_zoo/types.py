@@ -19,7 +19,11 @@ F64: TypeAlias = NDArray[np.float64]
 # points (N, 5, 2) in the order of `Face.points`, scores (N,).
 RawFaces: TypeAlias = tuple[F64, F64, F64]
 Tone: TypeAlias = Literal["colour", "toned", "grey"]
+ToneChoice: TypeAlias = Literal["auto", "colour", "toned", "grey"]
 Mask: TypeAlias = Literal["face", "face+hair", "crop"]
+# How a face came to be known: by the detector, by the detector inside a drawn box, by the box alone, or because the
+# picture is one aligned crop.
+Origin: TypeAlias = Literal["found", "box", "drawn", "picture"]
 
 REPORT_VERSION = 1
 
@@ -32,6 +36,12 @@ class Detector(Protocol):
         """As shown to people."""
 
     def __call__(self, pixels: U8) -> RawFaces: ...
+
+
+class Parser(Protocol):
+    """A face parser: an aligned crop uint8 (S, S, 3) RGB → classes uint8 (P, P), see masks.py; for several threads."""
+
+    def __call__(self, crop: U8) -> U8: ...
 
 
 class Verdict(str, Enum):
@@ -126,24 +136,54 @@ class Face:
         dx, dy = self.points[1] - self.points[0]
         return math.degrees(math.atan2(float(dy), float(dx)))
 
+    @property
+    def longest(self) -> float:
+        """Longer side of the box in pixels."""
+        return max(self.box[2] - self.box[0], self.box[3] - self.box[1])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the user chose.
 
-    strength: 0 (the photo, bit for bit) … 1 (all of the network). aligned: the whole picture is one aligned crop.
-    faces: 1-based numbers of the faces to restore, None for all.
-    strengths: a face's own strength by its number; faces not named use `strength`.
+    strength: 0 (the photo, bit for bit) … 1 (all of the network), None for what suits each face (see strength.py).
+    aligned: the whole picture is one aligned crop. faces: 1-based numbers of the faces to restore. boxes: drawn ones as
+    x, y, width, height in photo pixels; a face inside is restored, or the box itself when none is found. Without faces
+    and boxes (None and empty) all faces are meant. min_size: faces whose box's longer side has fewer pixels are left
+    alone. largest: only the largest of the faces meant. strengths: a face's own strength by its number; faces not named
+    use `strength`. mask: how much around the face may change. tone: how the photo is treated, `auto` as it was judged
+    when read. grain: the photo's own grain is put over restored faces.
     """
 
-    strength: float = 1.0
+    strength: float | None = None
     aligned: bool = False
     faces: tuple[int, ...] | None = None
     strengths: tuple[tuple[int, float], ...] = ()
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+    min_size: float = 0.0
+    largest: bool = False
+    mask: Mask = "face"
+    tone: ToneChoice = "auto"
+    grain: bool = False
 
-    def strength_of(self, index: int) -> float:
-        """Strength of the face with this number."""
+    def strength_of(self, index: int) -> float | None:
+        """Strength of the face with this number, None for the face's own default."""
         return dict(self.strengths).get(index, self.strength)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form that `options_from_json` reads."""
+        return {
+            "strength": "auto" if self.strength is None else self.strength,
+            "aligned": self.aligned,
+            "faces": None if self.faces is None else list(self.faces),
+            "strengths": {str(i): s for i, s in self.strengths},
+            "boxes": [list(b) for b in self.boxes],
+            "min_size": self.min_size,
+            "largest": self.largest,
+            "mask": self.mask,
+            "tone": self.tone,
+            "grain": self.grain,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -151,6 +191,10 @@ class FaceReport:
     """What happened to one face and why.
 
     side: side of its aligned crop in photo pixels. frame: float64 (2, 3), photo pixels → fractions of that crop.
+    yaw: degrees turned from the camera, estimated from the landmarks; positive: to the picture's right. origin: how it
+    came to be known. default_strength, strength_note: what `strength=None` gives it, and why it is below 1.
+    mask: what its weight was drawn from: `landmarks`, `parsing`, `crop` (all but its border), `whole`, or "" when
+    it was not pasted.
     """
 
     index: int
@@ -161,12 +205,22 @@ class FaceReport:
     side: float
     roll: float
     frame: F64
+    yaw: float = 0.0
+    origin: Origin = "found"
     branch: str | None = None
     branch_note: Note | None = None
     strength: float = 0.0
+    default_strength: float = 1.0
+    strength_note: Note | None = None
+    mask: str = ""
     plan: str | None = None
     attempts: tuple[Note, ...] = ()
     ms: float = 0.0
+
+    @property
+    def longest(self) -> float:
+        """Longer side of the box in pixels."""
+        return max(self.box[2] - self.box[0], self.box[3] - self.box[1])
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready, numbers rounded to what they are worth."""
@@ -178,9 +232,14 @@ class FaceReport:
             "score": round(self.score, 4),
             "side_px": round(self.side, 1),
             "roll_degrees": round(self.roll, 1),
+            "yaw_degrees": round(self.yaw, 1),
+            "origin": self.origin,
             "branch": self.branch,
             "branch_note": self.branch_note.as_dict() if self.branch_note else None,
             "strength": round(self.strength, 3),
+            "default_strength": round(self.default_strength, 3),
+            "strength_note": self.strength_note.as_dict() if self.strength_note else None,
+            "mask": self.mask,
             "plan": self.plan,
             "attempts": [a.as_dict() for a in self.attempts],
             "ms": round(self.ms, 1),
@@ -207,6 +266,7 @@ class RestoreResult:
     """The finished photo and everything that can be told about it.
 
     original: the photo as it was read. crops: what the network made, for another blend without the network.
+    options: those it was last blended with.
     """
 
     image: Image
@@ -218,9 +278,16 @@ class RestoreResult:
     detector: str
     crops: tuple[RestoredCrop, ...] = ()
     aligned: bool = False
+    options: Options = Options()
+
+    @property
+    def tone(self) -> Tone:
+        """How the photo is treated: as the user said, else as it was judged when read."""
+        return self.original.tone if self.options.tone == "auto" else self.options.tone
 
     def as_dict(self) -> dict[str, Any]:
-        """The report: JSON-ready, versioned by `version`."""
+        """The report: JSON-ready, described by assets/report.schema.json. `version` rises when a field goes or changes
+        its meaning, not when one is added."""
         source = self.image.source
         return {
             "version": REPORT_VERSION,
@@ -228,7 +295,8 @@ class RestoreResult:
             "format": source.format,
             "width": self.image.width,
             "height": self.image.height,
-            "tone": self.image.tone,
+            "tone": self.tone,
+            "options": self.options.as_dict(),
             "detector": self.detector,
             "weights": list(self.weights),
             "faces": [f.as_dict() for f in self.faces],

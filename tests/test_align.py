@@ -13,6 +13,7 @@ from skimage import data
 from gpen_zoo.align import (
     Window,
     cut_crop,
+    frame_of_box,
     frame_of_face,
     frame_of_picture,
     invert,
@@ -20,6 +21,7 @@ from gpen_zoo.align import (
     side_of,
     similarity,
     window_of,
+    yaw_of,
 )
 
 CASES = json.loads((Path(__file__).parent / "golden" / "alignment.json").read_text())
@@ -110,3 +112,32 @@ def test_the_whole_picture_of_branch_size_is_not_resampled(width: int, height: i
     frame = frame_of_picture(width, height)
     crop = cut_crop(photo, frame, 256)
     assert np.array_equal(patch_of(crop, frame).over(Window(0, 0, width, height)), photo)
+
+
+# Left and right eye, nose tip, mouth corners of a head in millimetres: right, down, towards the camera.
+HEAD = np.array([[-32, 0, 0], [32, 0, 0], [0, 38, 26], [-26, 74, 2], [26, 74, 2]], float)
+
+
+@pytest.mark.parametrize("yaw", [-70, -45, -20, 0, 10, 30, 60])
+@pytest.mark.parametrize("pitch", [-15, 0, 15])
+@pytest.mark.parametrize("roll", [0, 80, 180])
+def test_yaw_is_told_from_five_points_at_any_roll_and_mild_pitch(yaw: float, pitch: float, roll: float) -> None:
+    y, p, r = np.radians([yaw, pitch, roll])
+    turn_y = np.array([[np.cos(y), 0, np.sin(y)], [0, 1, 0], [-np.sin(y), 0, np.cos(y)]])
+    turn_p = np.array([[1, 0, 0], [0, np.cos(p), np.sin(p)], [0, -np.sin(p), np.cos(p)]])
+    turn_r = np.array([[np.cos(r), -np.sin(r)], [np.sin(r), np.cos(r)]])
+    points = (HEAD @ turn_y.T @ turn_p.T)[:, :2] @ turn_r.T * 1.7 + (300, 200)
+    assert yaw_of(points) == pytest.approx(yaw, abs=10)
+
+
+def test_points_on_one_line_are_a_full_profile_not_an_error() -> None:
+    assert yaw_of(np.array([[0, 0], [0, 0], [9, 5], [0, 10], [0, 10]], float)) == pytest.approx(90)
+    assert np.isfinite(yaw_of(np.zeros((5, 2))))
+
+
+def test_a_drawn_box_becomes_the_crop_that_a_detected_face_of_that_box_gets() -> None:
+    frame = frame_of_box(200, 100, 96, 130)
+    assert side_of(frame) == pytest.approx(200, rel=0.01)
+    eyes = (TEMPLATE[:2].mean(0) - frame[:, 2]) @ np.linalg.inv(frame[:, :2]).T
+    assert 200 < eyes[0] < 296
+    assert 100 < eyes[1] < 165, "in the upper half of the box"
