@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpen_zoo.align import Patch, Window, patch_of, side_of, window_of
-from gpen_zoo.masks import Place, fractions_of_grid, head_weight, parsed, shape
+from gpen_zoo.grain import grain, grain_of
+from gpen_zoo.masks import FACE, Place, fractions, fractions_of_grid, head_weight, parsed, shape, squared_distance
 from gpen_zoo.match import kept_detail, luma_of, matched_light
 from gpen_zoo.types import F32, U8, Mask, RestoredCrop, Tone
 
@@ -28,6 +29,7 @@ __all__ = ["Layer", "Place", "layer_of", "paste"]
 
 # Photo pixels worked on at once: some 80 bytes each, so that a face of 50 megapixels needs no more than a small one.
 BAND = 1 << 20
+LEAST_GRAIN = 0.5  # 8-bit steps below which nobody sees it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,6 +75,27 @@ def layer_of(crop: RestoredCrop, mask: Mask = "face", *, whole: bool = False) ->
     )
 
 
+def missing_grain(layer: Layer, pixels: U8, place: Place, window: Window) -> tuple[float, ...] | None:
+    """What a restored face lacks of the grain around it: standard deviation by band (see grain.py), None for nothing.
+
+    A face that keeps all of the photo's finer detail keeps its grain too.
+    """
+    if layer.before is None:
+        return None
+    u, v = fractions(place.frame, window)
+    distance = squared_distance(FACE, u, v)
+    given = luma_of(window.cut(pixels).astype(np.float32))
+    made = luma_of(window.cut(pixels) + layer.change(pixels, window))
+    beside, before, after = (
+        np.square(grain_of(luma, where))
+        for luma, where in ((given, distance > FACE.end**2), (given, distance < 1), (made, distance < 1))
+    )
+    # The coarser bands of a face hold its features too, so that what was taken away tells more than what is there.
+    power = np.minimum(beside, np.maximum(before, beside) - after)
+    missing = tuple(float(level) for level in np.sqrt(np.maximum(power, 0.0)))
+    return missing if max(missing) > LEAST_GRAIN else None
+
+
 def paste(
     pixels: U8,
     crops: Sequence[RestoredCrop],
@@ -81,11 +104,13 @@ def paste(
     *,
     tone: Tone = "colour",
     mask: Mask = "face",
+    grainy: bool = False,
 ) -> U8:
     """The photo with its faces: a new uint8 (H, W, 3); pixels outside every mask are the photo's own.
 
     strengths: 0-1 by face number. places: all faces of the photo, also those not pasted.
-    For a grey or toned photo only luma changes, so grey stays grey and sepia keeps its sepia.
+    For a grey or toned photo only luma changes, so grey stays grey and sepia keeps its sepia. grainy: a face smoother
+    than the photo around it gets the photo's grain.
     """
     out: U8 = pixels.copy()
     height, width = pixels.shape[:2]
@@ -96,10 +121,15 @@ def paste(
         if strength <= 0 or windows[crop.index].empty:
             continue
         layer = layer_of(crop, mask, whole=place.whole)
+        missing = missing_grain(layer, pixels, place, windows[crop.index]) if grainy else None
         for window in windows[crop.index].bands(BAND):
             near = [p for p in places if p.index != crop.index and windows[p.index].meets(window)]
             weight = head_weight(place, window, near, mask, layer.seen) * np.float32(strength)
-            change = weight[:, :, None] * layer.change(pixels, window)
+            change = layer.change(pixels, window)
+            if missing is not None:
+                # Seeded by place, so that bands of a face do not repeat one another.
+                change += grain(weight.shape, missing, seed=crop.index * 100_003 + window.y0)[:, :, None]
+            change *= weight[:, :, None]
             target = window.cut(out)
             if tone != "colour":
                 # No channel may saturate before the others: that would be a change of hue.

@@ -279,6 +279,7 @@ def blend(result: RestoreResult, options: Options) -> RestoreResult:
         [Place(index=r.index, frame=r.frame, whole=result.aligned) for r in reports],
         tone=result.tone,
         mask=options.mask,
+        grainy=options.grain and not result.aligned,
     )
     return replace(result, image=result.original.with_pixels(pixels), faces=reports)
 

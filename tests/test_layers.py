@@ -18,7 +18,7 @@ ROWS: dict[int, tuple[str, ...]] = {
     1: ("types", "errors", "logs", "architecture", "network"),
     2: (
         *("image_sniff", "image_names", "image_meta", "image_pixels", "image_rescue", "image_io", "tone"),
-        *("manifest", "weightfile", "transport", "fetch", "lock", "mutex", "align", "masks", "match", "paste", "options", "network_fast"),
+        *("manifest", "weightfile", "transport", "fetch", "lock", "mutex", "align", "masks", "match", "grain", "paste", "options", "network_fast"),
         *("parse", "choice", "strength", "verdicts"),
         *("stage_tiles", "device"),
         *("deadline", "timeline", "isolated", "sizing", "inputs", "outputs", "journal", "batch_types"),
@@ -26,15 +26,15 @@ ROWS: dict[int, tuple[str, ...]] = {
     ),
     3: ("zoo", "shelf", "inventory", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "drawn", "branches", "engine", "previews", "examples", "detection_cache"),
     4: ("restore",),
-    5: ("__init__", "batch", "pace", "waiting", "sessions", "desk", "doctor"),
-    6: ("page", "page_labels", "page_panels", "page_restore", "page_api", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli"),
+    5: ("__init__", "batch", "pace", "waiting", "sessions", "desk", "doctor", "metrics", "watch"),
+    6: ("page", "page_labels", "page_panels", "page_restore", "page_api", "service_api", "service", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli"),
     7: ("__main__",),
 }
 ROW = {module: row for row, modules in ROWS.items() for module in modules}
 ONLY = {
     "PIL": ("image_",),
     "yaml": ("manifest", "share"),
-    "gradio": ("page",),
+    "gradio": ("page", "service"),
     "spaces": ("page",),
     "facexlib": ("retinaface", "parse"),
     "argparse": ("cli",),
