@@ -4,23 +4,48 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
+import sys
+import webbrowser
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from gpen_zoo.console import OK, open_zoo, write_json
 from gpen_zoo.hints import Lang, say
 
 Command = Callable[..., argparse.ArgumentParser]
+N = TypeVar("N", int, float)
 
 
 def add_commands(to: Any, command: Command, lang: Lang) -> None:
     """Both commands with their flags."""
     command(to, "doctor", "cli.doctor", run_doctor).add_argument("--json", action="store_true")
     serve = command(to, "serve", "cli.serve", run_serve)
-    serve.add_argument("--host", default="127.0.0.1", help=say("cli.host", lang))
-    serve.add_argument("--port", type=int, default=7860, help=say("cli.port", lang))
-    serve.add_argument("--open", action="store_true", help=say("cli.open", lang))
+
+    def add(flag: str, words: str, **more: Any) -> None:
+        serve.add_argument(flag, help=say(f"cli.{words}", lang), **more)
+
+    # The names under which Gradio takes both from a container.
+    add("--host", "host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"))
+    add("--port", "port", type=int, default=int(os.environ.get("GRADIO_SERVER_PORT", "7860")))
+    add("--open", "open", action="store_true")
+    add("--timeout", "serve_timeout", type=at_least(0.0), default=300.0, metavar="S")
+    add("--grace", "grace", type=at_least(0.0), default=20.0, metavar="S")
+    add("--max-requests", "max_requests", type=at_least(1), default=16, metavar="N")
+    add("--max-body-mb", "max_body", type=at_least(1), default=100, metavar="MB")
+
+
+def at_least(least: N) -> Callable[[str], N]:
+    """A number of the same type as `least` and no smaller; ValueError, which argparse tells as wrong usage."""
+
+    def number(text: str) -> N:
+        value = type(least)(text)
+        if value < least:
+            raise ValueError
+        return value
+
+    return number
 
 
 def run_doctor(args: argparse.Namespace, lang: Lang) -> int:
@@ -46,8 +71,26 @@ def run_doctor(args: argparse.Namespace, lang: Lang) -> int:
 
 def run_serve(args: argparse.Namespace, lang: Lang) -> int:
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
-    from gpen_zoo.page import build
+    from gpen_zoo.service import Limits, create, serve
 
-    page = build(open_zoo())
-    page.blocks.launch(server_name=args.host, server_port=args.port, inbrowser=args.open, **page.launch_options)
-    return OK
+    limits = Limits(
+        timeout=args.timeout or None,
+        requests=args.max_requests,
+        body_mb=args.max_body_mb,
+        grace=args.grace,
+    )
+
+    def ready(port: int) -> None:
+        shown = "127.0.0.1" if args.host in ("0.0.0.0", "::") else args.host
+        address = f"http://{shown}:{port}"
+        print(say("cli.serving", lang, address=address), flush=True)
+        if args.open:
+            webbrowser.open(address)
+
+    serve(create(open_zoo(), limits), host=args.host, port=args.port, ready=ready)
+    # Everything of ours has ended, but a thread may still be inside torch with an example photo, and the interpreter's
+    # own way out would then abort the process.
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(OK)

@@ -43,6 +43,10 @@ class Deadline:
             self._since = None
         self.check(stage)
 
+    def start(self) -> None:
+        """From now on all time counts: for a photo that waits for nobody."""
+        self._since = time.perf_counter()
+
     def charge(self, seconds: float) -> None:
         """Count work that was done elsewhere, such as this photo's share of a batch."""
         self.spent += seconds

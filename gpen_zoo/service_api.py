@@ -1,0 +1,146 @@
+"""`POST /v1/restore`: bytes in, bytes out, and what a refusal looks like."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+
+from gpen_zoo.errors import GpenError, ImageTooLarge, ImageUnreadable, InferenceTimeoutError, OptionsInvalid
+from gpen_zoo.hints import Note, note
+from gpen_zoo.image_io import encode, output_name
+from gpen_zoo.image_sniff import format_of
+from gpen_zoo.logs import request_id
+from gpen_zoo.metrics import Metrics
+from gpen_zoo.types import RestoreResult
+
+log = logging.getLogger(__name__)
+
+RETRY_AFTER = "5"  # seconds, told to those who are refused for now
+_MEDIA = {"JPEG": "jpeg", "PNG": "png", "WEBP": "webp", "TIFF": "tiff", "BMP": "bmp", "AVIF": "avif"}
+
+
+class ApiLimits(Protocol):
+    """See `service.Limits`."""
+
+    @property
+    def requests(self) -> int: ...
+    @property
+    def body_mb(self) -> int: ...
+
+
+class ApiDesk(Protocol):
+    """What the address needs of the service."""
+
+    metrics: Metrics
+    stopping: threading.Event
+    in_flight: int
+
+    @property
+    def limits(self) -> ApiLimits: ...
+    def restore(self, data: bytes, name: str, options: dict[str, Any]) -> RestoreResult: ...
+
+
+async def answer(desk: ApiDesk, request: Request) -> Response:
+    """The body is a photo. Query: strength, aligned, faces=1,3 and `name` of the file. `Accept: application/json`
+    gives the report with the picture in base64, anything else the picture itself."""
+    limits = desk.limits
+    if desk.stopping.is_set():
+        return refusal(note("T05"), 503)
+    if desk.in_flight >= limits.requests:
+        desk.metrics.failure("T04")
+        return refusal(note("T04", limit=limits.requests), 503)
+    desk.in_flight += 1
+    try:
+        data = await _body(request, limits.body_mb << 20)
+        if data is None:
+            desk.metrics.failure("I25")
+            too_large = note("I25", mb=f">{limits.body_mb}", limit=limits.body_mb)
+            return refusal(too_large, 413)
+        query = dict(request.query_params)
+        name = query.pop("name", "photo")
+        result = await asyncio.to_thread(lambda: _told(lambda: desk.restore(data, name, _options(query))))
+        if isinstance(result, GpenError):
+            return refusal(result.note, _status(result))
+        return await asyncio.to_thread(_picture, result, "application/json" in request.headers.get("accept", ""))
+    finally:
+        desk.in_flight -= 1
+
+
+def _told(work: Callable[[], RestoreResult]) -> RestoreResult | GpenError:
+    """The result or the error, the unforeseen ones logged and as S03."""
+    try:
+        return work()
+    except GpenError as error:
+        log.info("refused: %s", error)
+        return error
+    except Exception as error:
+        log.exception("unforeseen error")
+        return GpenError("S03", kind=type(error).__name__)
+
+
+async def _body(request: Request, most: int) -> bytes | None:
+    """The body, or None when it is larger than `most`, read no further than that."""
+    if int(request.headers.get("content-length") or 0) > most:
+        return None
+    parts, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > most:
+            return None
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _options(query: dict[str, str]) -> dict[str, Any]:
+    """Options as JSON has them, from the text of a query. What cannot be read is left for the check to refuse."""
+    options: dict[str, Any] = dict(query)
+    if "strength" in query:
+        try:
+            options["strength"] = float(query["strength"])
+        except ValueError:
+            raise OptionsInvalid("U01", value=query["strength"]) from None
+    if "aligned" in query:
+        options["aligned"] = {"true": True, "1": True, "false": False, "0": False}.get(query["aligned"].lower(), "")
+    if "faces" in query:
+        words = [word for word in query["faces"].split(",") if word]
+        options["faces"] = [int(word) if word.isdecimal() else word for word in words]
+    return options
+
+
+def _picture(result: RestoreResult, as_json: bool) -> Response:
+    data = encode(result.image)
+    name = output_name(result.image)
+    if as_json:
+        picture = base64.b64encode(data).decode()
+        return JSONResponse({"name": name, "report": result.as_dict(), "image": picture})
+    headers = {
+        "X-Gpen-Faces": str(len(result.faces)),
+        "X-Gpen-Notes": ",".join(n.code for n in result.notes),
+    }
+    media = _MEDIA[format_of(data[:64]) or "PNG"]
+    return Response(data, media_type=f"image/{media}", headers=headers)
+
+
+def refusal(why: Note, status: int) -> JSONResponse:
+    """A code with both sentences, under an HTTP status."""
+    headers = {"Retry-After": RETRY_AFTER} if status == 503 else {}
+    return JSONResponse({"error": why.as_dict(), "request_id": request_id.get()}, status_code=status, headers=headers)
+
+
+def _status(error: GpenError) -> int:
+    if isinstance(error, OptionsInvalid):
+        return 400
+    if isinstance(error, ImageTooLarge):
+        return 413
+    if isinstance(error, ImageUnreadable):
+        return 422
+    if isinstance(error, InferenceTimeoutError):
+        return 504
+    return 503 if error.code in ("S04", "S05", "T03") else 500
