@@ -51,7 +51,7 @@ class Desk:
     faces_shown: hand over each face as it is done; not where calling the network once for each costs too much.
     """
 
-    def __init__(self, restorer: Restorer, sessions: Sessions, *, faces_shown: bool = True) -> None:
+    def __init__(self, restorer: Restorer, sessions: Sessions[Session], *, faces_shown: bool = True) -> None:
         self.restorer, self.sessions = restorer, sessions
         self.line, self.pace = Line(), Pace()
         self._faces_shown = faces_shown

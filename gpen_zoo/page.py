@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from gpen_zoo.batch_desk import BatchDesk
 from gpen_zoo.desk import Desk
 from gpen_zoo.examples import make_examples
 from gpen_zoo.page_api import add_api
+from gpen_zoo.page_batch import batch_tab
 from gpen_zoo.page_labels import PICK_LANGUAGE, Labels, plain, words
 from gpen_zoo.page_restore import ASSETS, PRIVATE, key_of, restore_tab
 from gpen_zoo.restore import load
-from gpen_zoo.sessions import Sessions
+from gpen_zoo.sessions import Session, Sessions
 from gpen_zoo.zoo import Zoo
 
 KEEP_SECONDS = 7200  # of uploads and of files made for API callers; `ui.privacy` says so
@@ -61,8 +63,9 @@ class Page(NamedTuple):
 def build(zoo: Zoo | None = None) -> Page:
     """The page on the weights of `zoo`. Raises WeightMissing or WeightCorrupt when no restorer can be had."""
     zoo = zoo or Zoo()
-    sessions = Sessions()
+    sessions: Sessions[Session] = Sessions()
     desk = Desk(load(zoo=zoo), sessions)
+    batches = BatchDesk(desk)
     samples = tuple(make_examples(sessions.new_folder()))
     labels = Labels()
     with gr.Blocks(title="GPEN Zoo", analytics_enabled=False, delete_cache=(600, KEEP_SECONDS)) as blocks:
@@ -72,15 +75,19 @@ def build(zoo: Zoo | None = None) -> Page:
             lang = gr.Radio(
                 choices, value="en", show_label=False, container=False, elem_id="language", scale=0, min_width=190
             )
-        with gr.Tabs(elem_id="tabs"), labels(gr.Tab, label="ui.tab_restore", id="restore"):
-            restore_tab(desk, device_name(), labels, samples)
+        with gr.Tabs(elem_id="tabs"):
+            with labels(gr.Tab, label="ui.tab_restore", id="restore"):
+                restore_tab(desk, device_name(), labels, samples)
+            with labels(gr.Tab, label="ui.tab_batch", id="batch"):
+                batch_tab(batches, labels)
         plain(f'<p class="quiet">{words("ui.privacy")}</p>', elem_id="privacy")
-        add_api(desk)
+        add_api(desk, batches)
         lang.change(None, lang, labels.components, js=labels.switch(), **PRIVATE)
         blocks.load(None, None, lang, js=PICK_LANGUAGE, **PRIVATE)
 
         def leave(request: gr.Request) -> None:
             desk.leave(key_of(request))
+            batches.leave(key_of(request))
 
         blocks.unload(leave)
     blocks.queue(max_size=WAITING, api_open=False)

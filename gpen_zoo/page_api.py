@@ -7,11 +7,15 @@ from typing import Any
 
 import gradio as gr
 
+from gpen_zoo.batch_desk import Batch, BatchDesk
 from gpen_zoo.desk import Desk
+from gpen_zoo.errors import guarded
 from gpen_zoo.hints import Note, say
+from gpen_zoo.options import options_from_json
+from gpen_zoo.page_restore import key_of
 
 
-def add_api(desk: Desk) -> None:
+def add_api(desk: Desk, batches: BatchDesk) -> None:
     """Endpoints without widgets, inside open `gr.Blocks`."""
 
     def restore(photo: str | None, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
@@ -25,9 +29,28 @@ def add_api(desk: Desk) -> None:
             raise refused(answer)
         return str(answer[0]), answer[1]
 
+    def restore_batch(
+        files: list[str] | None, options: dict[str, Any] | None, request: gr.Request
+    ) -> tuple[str, list[dict[str, Any]]]:
+        """Restore the faces of many photos.
+
+        files: picture files and zips of them. options: as for /restore. Returns a zip of the results, with an error log
+        inside, and one report a photo.
+        """
+        chosen = guarded(lambda: options_from_json(options))
+        if isinstance(chosen, Note):
+            raise refused(chosen)
+        answer = batches.restore(f"api {key_of(request)}", files or [], chosen)
+        if isinstance(answer, Batch):
+            return str(answer.archive), list(answer.reports)
+        raise refused(answer)
+
     call = [gr.File(visible=False, type="filepath"), gr.JSON(value={}, visible=False)]
     reply = [gr.File(label="restored", visible=False), gr.JSON(label="report", visible=False)]
     gr.Button(visible=False).click(restore, call, reply, api_name="restore", concurrency_limit=4)
+    many = [gr.File(visible=False, type="filepath", file_count="multiple"), gr.JSON(value={}, visible=False)]
+    reply = [gr.File(label="zip", visible=False), gr.JSON(label="reports", visible=False)]
+    gr.Button(visible=False).click(restore_batch, many, reply, api_name="batch", concurrency_limit=2)
 
 
 def refused(note: Note) -> gr.Error:

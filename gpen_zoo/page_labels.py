@@ -30,27 +30,21 @@ PICK_LANGUAGE = """() => {
 
 
 class Labels:
-    """Makes components whose texts follow the language. A keyword argument that is a key `ui.…` is such a text."""
+    """Makes components whose texts follow the language. In keyword arguments, and in lists of (text, value) choices, a
+    key `ui.…` of the catalogue is such a text."""
 
     def __init__(self) -> None:
         # svelte-i18n reads a dot as a path into nested tables.
-        self._texts = {
-            key.replace(".", "_"): dict(zip(LANGS, pair, strict=True))
-            for key, pair in CATALOGUE.items()
-            if key.startswith(MINE)
-        }
-        self.i18n = gr.I18n(**{lang: {key: pair[lang] for key, pair in self._texts.items()} for lang in LANGS})
-        self._specs: list[tuple[Any, dict[str, str]]] = []
+        texts = {_plain(key): pair for key, pair in CATALOGUE.items() if key.startswith(MINE)}
+        self.i18n = gr.I18n(**{lang: {key: pair[n] for key, pair in texts.items()} for n, lang in enumerate(LANGS)})
+        self._specs: list[tuple[Any, dict[str, Any]]] = []
 
     def __call__(self, kind: Callable[..., C], **properties: Any) -> C:
         """`kind(**properties)`, its texts in the visitor's language now and after every switch."""
-        keys = {
-            name: value.replace(".", "_")
-            for name, value in properties.items()
-            if isinstance(value, str) and value.startswith(MINE)
-        }
-        component = kind(**{**properties, **{name: self.i18n(key) for name, key in keys.items()}})
-        self._specs.append((component, keys))
+        texts = {name: value for name, value in properties.items() if _has_text(value)}
+        first = {name: _each_text(value, lambda key: self.i18n(_plain(key))) for name, value in texts.items()}
+        component = kind(**{**properties, **first})
+        self._specs.append((component, texts))
         return component
 
     @property
@@ -59,18 +53,35 @@ class Labels:
 
     def switch(self) -> str:
         """JavaScript: language → an update for each of `components`; remembers the choice."""
-        updates = {
-            lang: [
-                {p: self._texts[k][lang] for p, k in keys.items()} | {"__type__": "update"} for _, keys in self._specs
-            ]
-            for lang in LANGS
-        }
+
+        def update(texts: dict[str, Any], lang: Lang) -> dict[str, Any]:
+            return {name: _each_text(value, lambda key: say(key, lang)) for name, value in texts.items()}
+
+        updates = {lang: [update(texts, lang) | {"__type__": "update"} for _, texts in self._specs] for lang in LANGS}
         table = json.dumps(updates, ensure_ascii=False).replace("</", "<\\/")
         remember = (
             "localStorage.setItem('gpen_zoo_lang', l); document.documentElement.dataset.gz = l;"
             "document.documentElement.lang = l == 'zh' ? 'zh-CN' : 'en'"
         )
         return f"l => {{{remember}; return ({table})[l]}}"
+
+
+def _plain(key: str) -> str:
+    return key.replace(".", "_")
+
+
+def _is_key(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(MINE)
+
+
+def _has_text(value: Any) -> bool:
+    return _is_key(value) or (isinstance(value, list) and any(isinstance(v, tuple) and _is_key(v[0]) for v in value))
+
+
+def _each_text(value: Any, spoken: Callable[[str], Any]) -> Any:
+    if isinstance(value, str):
+        return spoken(value)
+    return [(spoken(text) if _is_key(text) else text, chosen) for text, chosen in value]
 
 
 def plain(value: str, **properties: Any) -> gr.HTML:

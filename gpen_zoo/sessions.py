@@ -12,10 +12,11 @@ import tempfile
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from gpen_zoo.detect import Found
 from gpen_zoo.types import FaceReport, Image, Options, RestoreResult
@@ -63,8 +64,18 @@ class _Visitor:
     pieces: int = 0
 
 
-class Sessions:
-    """Sessions by key; safe from several threads.
+class Kept(Protocol):
+    """What can be kept for a visitor."""
+
+    @property
+    def folder(self) -> Path: ...
+
+
+S = TypeVar("S", bound=Kept)
+
+
+class Sessions(Generic[S]):
+    """What is kept for visitors, by key; safe from several threads.
 
     root: folder in which each session gets a folder of its own with an unguessable name, since whoever knows the path
     of a file in Gradio's folder can fetch it. Gradio serves files in its own folder in place and copies others into it.
@@ -72,8 +83,8 @@ class Sessions:
 
     def __init__(self, root: Path | None = None, limit: int = LIMIT) -> None:
         served = os.environ.get("GRADIO_TEMP_DIR") or Path(tempfile.gettempdir()) / "gradio"
-        self._root, self._limit = root or Path(served), limit
-        self._kept: OrderedDict[str, Session] = OrderedDict()
+        self.root, self._limit = root or Path(served), limit
+        self._kept: OrderedDict[str, S] = OrderedDict()
         self._working: dict[str, _Visitor] = {}
         self._lock = threading.Lock()
 
@@ -82,7 +93,7 @@ class Sessions:
 
     def new_folder(self) -> Path:
         """A new empty folder with an unguessable name."""
-        folder = self._root / uuid.uuid4().hex
+        folder = self.root / uuid.uuid4().hex
         folder.mkdir(parents=True)
         return folder
 
@@ -110,7 +121,7 @@ class Sessions:
             if visitor := self._working.get(key):
                 visitor.stop.set()
 
-    def put(self, key: str, session: Session) -> None:
+    def put(self, key: str, session: S) -> None:
         """Keep a session as this key's latest; what it replaces or pushes out is deleted with its files."""
         with self._lock:
             gone = [old for old in [self._kept.pop(key, None)] if old and old.folder != session.folder]
@@ -119,14 +130,14 @@ class Sessions:
                 gone.append(self._kept.popitem(last=False)[1])
         _delete(gone)
 
-    def get(self, key: str) -> Session | None:
+    def get(self, key: str) -> S | None:
         """The session, which thereby counts as the latest; None when it was never there or had to go."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def take(self, key: str) -> Session | None:
+    def take(self, key: str) -> S | None:
         """Hand a session over: it is forgotten, and its files are the caller's."""
         with self._lock:
             return self._kept.pop(key, None)
@@ -137,7 +148,7 @@ class Sessions:
             _delete([gone])
 
 
-def _delete(sessions: list[Session]) -> None:
+def _delete(sessions: Sequence[Kept]) -> None:
     for session in sessions:
         # A file that is being sent right now cannot be deleted on Windows; the system's sweep of its temp folder can.
         shutil.rmtree(session.folder, ignore_errors=True)

@@ -21,13 +21,13 @@ ROWS: dict[int, tuple[str, ...]] = {
         *("manifest", "weightfile", "transport", "fetch", "lock", "mutex", "align", "masks", "match", "grain", "paste", "options", "network_fast"),
         *("parse", "choice", "strength", "verdicts"),
         *("stage_tiles", "device"),
-        *("deadline", "timeline", "isolated", "sizing", "inputs", "outputs", "journal", "batch_types"),
+        *("deadline", "timeline", "isolated", "sizing", "inputs", "outputs", "journal", "batch_types", "archive"),
         *("candidates", "centerface", "retinaface", "second_look"),
     ),
     3: ("zoo", "shelf", "inventory", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "drawn", "branches", "engine", "previews", "examples", "detection_cache"),
     4: ("restore",),
     5: ("__init__", "batch", "pace", "waiting", "sessions", "desk", "doctor", "metrics", "watch"),
-    6: ("page", "page_labels", "page_panels", "page_restore", "page_api", "service_api", "service", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli"),
+    6: ("page", "page_labels", "page_panels", "page_restore", "page_batch", "page_api", "service_api", "service", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli"),
     7: ("__main__",),
 }
 ROW = {module: row for row, modules in ROWS.items() for module in modules}
