@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import cv2
 import numpy as np
 
-from gpen_zoo.align import Patch, Window, shifted
+from gpen_zoo.align import Patch, Window, invert, shifted
 from gpen_zoo.types import F32, F64, U8, Mask
 
 
@@ -35,7 +36,7 @@ BORDER = 0.08  # over which a mask that reaches the crop's border fades, in crop
 # Classes of ParseNet, in CelebAMask-HQ's order: skin, nose, glasses, eyes, brows, ears, mouth, lips; hair, ear rings.
 FACE_PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 HAIR_PARTS = (13, 15)
-PARSED_SIDE = 256  # of the map a parsed mask is softened at
+GRID = 256  # side of the map in which masks are drawn; they are smooth enough to be enlarged from it
 PARSED_SOFT = 0.025  # standard deviation of that, in crop sides
 
 
@@ -92,46 +93,53 @@ def fade_at_border(t: F32) -> F32:
     return smooth(np.asarray((0.5 - np.abs(t - 0.5)) / BORDER, np.float32))
 
 
-def shape(mask: Mask, u: F32, v: F32) -> F32:
-    """Weight 0-1 of the mask as drawn from the landmarks alone, at crop fractions u, v."""
-    inside = fade_at_border(u) * fade_at_border(v)
-    return inside if mask == "crop" else inside * fade(FACE if mask == "face" else HEAD, u, v)
+@cache
+def drawn(mask: Mask) -> F32:
+    """Weight float32 (GRID, GRID) over the crop, as drawn from the landmarks alone; shared, not to be written to."""
+    u, v = fractions_of_grid(GRID)
+    weight = fade_at_border(u) * fade_at_border(v)
+    if mask != "crop":
+        weight *= fade(FACE if mask == "face" else HEAD, u, v)
+    return _closed(weight)
 
 
 def parsed(regions: U8, mask: Mask) -> F32:
-    """Weight float32 (PARSED_SIDE, PARSED_SIDE) over the crop from ParseNet's classes uint8 (S, S) of the crop.
+    """Weight float32 (GRID, GRID) over the crop from ParseNet's classes uint8 (S, S) of the crop.
 
     Parts of the face are taken as they lie, but only about this face: another head in the crop has skin and hair too.
     """
     parts = FACE_PARTS if mask == "face" else FACE_PARTS + HAIR_PARTS
     wanted = np.isin(regions, parts).astype(np.float32)
-    wanted = np.asarray(cv2.resize(wanted, (PARSED_SIDE, PARSED_SIDE), interpolation=cv2.INTER_AREA), np.float32)
-    # Beyond the crop goes what lies at its border; the border's own fade follows in `shape`.
-    soft = cv2.GaussianBlur(wanted, (0, 0), PARSED_SOFT * PARSED_SIDE, borderType=cv2.BORDER_REPLICATE)
-    u, v = fractions_of_grid(PARSED_SIDE)
+    wanted = np.asarray(cv2.resize(wanted, (GRID, GRID), interpolation=cv2.INTER_AREA), np.float32)
+    # Beyond the crop goes what lies at its border; the border's own fade comes last.
+    soft = cv2.GaussianBlur(wanted, (0, 0), PARSED_SOFT * GRID, borderType=cv2.BORDER_REPLICATE)
+    u, v = fractions_of_grid(GRID)
     near = Oval(HEAD.centre, (HEAD.axes[0] * 1.1, HEAD.axes[1] * 1.1), HEAD.end)
-    weight = smooth(np.asarray(soft, np.float32)) * fade(near, u, v) * shape("crop", u, v)
-    weight[[0, -1]] = weight[:, [0, -1]] = 0.0  # what is repeated beyond the crop
+    return _closed(smooth(np.asarray(soft, np.float32)) * fade(near, u, v) * drawn("crop"))
+
+
+def _closed(weight: F32) -> F32:
+    """The same with a rim of zeros, which is what gets repeated beyond the crop."""
+    weight[[0, -1]] = weight[:, [0, -1]] = 0.0
     return weight
 
 
-def head_weight(
-    place: Place, window: Window, neighbours: Sequence[Place], mask: Mask = "face", seen: Patch | None = None
-) -> F32:
+def head_weight(place: Place, window: Window, neighbours: Sequence[Place], drawing: F32) -> F32:
     """Blend weight float32 (h, w) of one face over `window`; where heads overlap the nearer one owns the pixel.
 
-    seen: the parsed mask as a patch, instead of the one drawn from landmarks. Neighbours count whether or not they are
-    pasted themselves: a face left alone must stay as it is.
+    drawing: (GRID, GRID) from `drawn` or `parsed`. Neighbours count whether or not they are pasted themselves: a face
+    left alone must stay as it is.
     """
     if place.whole:
         return np.ones((window.y1 - window.y0, window.x1 - window.x0), np.float32)
-    u, v = fractions(place.frame, window)
-    weight = shape(mask, u, v) if seen is None else seen.over(window, cubic=False)
+    # Smooth enough to be taken at points, also for a face much smaller than the drawing.
+    to_crop = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.0, 0.0, GRID]]) / GRID
+    weight = Patch(values=drawing, matrix=invert(place.frame) @ to_crop).over(window, cubic=False)
     if neighbours:
-        own = squared_distance(OWNED, u, v)
+        own = squared_distance(OWNED, *fractions(place.frame, window))
         rivals = np.zeros_like(own)
         for other in neighbours:
             lead = own - squared_distance(OWNED, *fractions(other.frame, window))
             rivals += np.exp(np.clip(OWNERSHIP * lead, -60.0, 60.0))
-        weight = weight / (1.0 + rivals)
+        weight /= 1.0 + rivals
     return weight

@@ -28,21 +28,17 @@ def luma_of(pixels: F32) -> F32:
     return np.asarray(pixels @ LUMA, dtype=np.float32)
 
 
-def matched_light(delta: F32, weight: F32) -> F32:
-    """`delta` (k, k, 3), result − input, without what is a cast or a change of light inside `weight` (k, k).
+def matched_light(delta: F32, drawing: F32) -> F32:
+    """`delta` (k, k, 3), result − input, without what is a cast or a change of light inside the mask `drawing` (m, m).
 
     The low frequencies are a mean weighted by the mask (normalised convolution, Knutsson and Westin 1993), so that the
     background beside the face has no say.
     """
     grid = min(GRID, delta.shape[0])
-    coarse = cv2.resize(np.dstack((delta * weight[:, :, None], weight)), (grid, grid), interpolation=cv2.INTER_AREA)
-    coarse = cv2.GaussianBlur(coarse, (0, 0), LIGHT * grid, borderType=cv2.BORDER_CONSTANT)
-    shift = coarse[:, :, :3] / np.maximum(coarse[:, :, 3:], 1e-3)
-    shift = np.clip(shift, -CAST, CAST)
-    return np.asarray(
-        delta - cv2.resize(shift, delta.shape[1::-1], interpolation=cv2.INTER_LINEAR),
-        dtype=np.float32,
-    )
+    weight, coarse = (cv2.resize(x, (grid, grid), interpolation=cv2.INTER_AREA) for x in (drawing, delta))
+    sums = cv2.GaussianBlur(np.dstack((coarse * weight[:, :, None], weight)), (0, 0), LIGHT * grid)
+    shift = np.clip(sums[:, :, :3] / np.maximum(sums[:, :, 3:], 1e-3), -CAST, CAST)
+    return np.asarray(cv2.subtract(delta, cv2.resize(shift, delta.shape[1::-1])), dtype=np.float32)
 
 
 def kept_detail(before: F32, after: F32) -> F32:

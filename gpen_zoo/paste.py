@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 
 from gpen_zoo.align import Patch, Window, patch_of, side_of, window_of
 from gpen_zoo.grain import grain, grain_of
-from gpen_zoo.masks import FACE, Place, fractions, fractions_of_grid, head_weight, parsed, shape, squared_distance
+from gpen_zoo.masks import FACE, Place, drawn, fractions, head_weight, parsed, squared_distance
 from gpen_zoo.match import kept_detail, luma_of, matched_light
 from gpen_zoo.types import F32, U8, Mask, RestoredCrop, Tone
 
@@ -37,24 +38,25 @@ class Layer:
     """One face ready to be laid over the photo, at any strength.
 
     delta: float32 (k, k, 3), what full strength changes. before: float32 (k, k, 3), what the network was given, and
-    kept (k, k), see above; both None for a face that keeps all of the photo's finer detail. seen: parsed mask or None.
+    kept (k, k), see above; both None for a face that keeps all of the photo's finer detail.
     """
 
     delta: Patch
     before: Patch | None
     kept: Patch | None
-    seen: Patch | None
 
     def change(self, pixels: U8, window: Window) -> F32:
         """What full strength adds to the photo in `window`: float32 (h, w, 3), in 8-bit steps."""
         change = self.delta.over(window)
         if self.before is not None and self.kept is not None:
-            lost = window.cut(pixels) - self.before.over(window)
-            change -= (1.0 - self.kept.over(window, cubic=False))[:, :, None] * lost
+            lost = self.before.over(window)
+            np.subtract(window.cut(pixels), lost, out=lost)
+            lost *= (1.0 - self.kept.over(window, cubic=False))[:, :, None]
+            change -= lost
         return change
 
 
-def layer_of(crop: RestoredCrop, mask: Mask = "face", *, whole: bool = False) -> Layer:
+def layer_of(crop: RestoredCrop, *, whole: bool = False) -> Layer:
     """The layer of a crop. Light and colour at large stay the photo's, except in aligned mode (`whole`), where no photo
     surrounds the face and the network's own light is wanted."""
     before, after = (patch_of(x, crop.frame) for x in (crop.before, crop.after))
@@ -62,16 +64,14 @@ def layer_of(crop: RestoredCrop, mask: Mask = "face", *, whole: bool = False) ->
     delta = made - given
     if not whole:
         # The face itself, whatever the mask: a cast is judged where the network is at home.
-        delta = matched_light(delta, shape("face", *fractions_of_grid(delta.shape[0])))
+        delta = matched_light(delta, drawn("face"))
     keep = min(max(side_of(crop.frame) / crop.after.shape[0] - 1.0, 0.0), 1.0)  # all from twice the crop's size on
     needed = keep < 1
     kept = np.maximum(kept_detail(given, made), np.float32(keep)) if needed else None
-    seen = parsed(crop.regions, mask) if crop.regions is not None and mask != "crop" else None
     return Layer(
         delta=Patch(values=delta, matrix=before.matrix),
         before=Patch(values=given, matrix=before.matrix) if needed else None,
         kept=Patch(values=kept, matrix=before.matrix) if kept is not None else None,
-        seen=None if seen is None else patch_of(seen, crop.frame),
     )
 
 
@@ -120,11 +120,12 @@ def paste(
         strength, place = strengths.get(crop.index, 0.0), by_index[crop.index]
         if strength <= 0 or windows[crop.index].empty:
             continue
-        layer = layer_of(crop, mask, whole=place.whole)
+        layer = layer_of(crop, whole=place.whole)
+        drawing = drawn(mask) if crop.regions is None or mask == "crop" else parsed(crop.regions, mask)
         missing = missing_grain(layer, pixels, place, windows[crop.index]) if grainy else None
         for window in windows[crop.index].bands(BAND):
             near = [p for p in places if p.index != crop.index and windows[p.index].meets(window)]
-            weight = head_weight(place, window, near, mask, layer.seen) * np.float32(strength)
+            weight = head_weight(place, window, near, drawing) * np.float32(strength)
             change = layer.change(pixels, window)
             if missing is not None:
                 # Seeded by place, so that bands of a face do not repeat one another.
@@ -135,5 +136,6 @@ def paste(
                 # No channel may saturate before the others: that would be a change of hue.
                 low, high = target.min(2).astype(np.float32), target.max(2).astype(np.float32)
                 change = np.clip(luma_of(change), -low, 255 - high)[:, :, None]
-            target[...] = np.clip(np.rint(target + change), 0, 255)
+                change = np.repeat(change, 3, axis=2)
+            target[...] = cv2.add(target, change, dtype=cv2.CV_8U)  # rounds and saturates
     return out
