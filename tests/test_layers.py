@@ -20,14 +20,14 @@ ROWS: dict[int, tuple[str, ...]] = {
         *("image_sniff", "image_names", "image_meta", "image_pixels", "image_rescue", "image_io", "tone"),
         *("manifest", "weightfile", "transport", "fetch", "lock", "mutex", "align", "masks", "match", "grain", "paste", "options", "network_fast"),
         *("parse", "choice", "strength", "verdicts"),
-        *("stage_tiles", "device"),
+        *("stage_tiles", "device", "tiling"),
         *("deadline", "timeline", "isolated", "sizing", "inputs", "outputs", "journal", "batch_types", "archive"),
         *("candidates", "centerface", "retinaface", "second_look"),
     ),
     3: ("zoo", "shelf", "inventory", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "drawn", "branches", "engine", "previews", "examples", "detection_cache"),
     4: ("restore",),
-    5: ("__init__", "batch", "pace", "waiting", "sessions", "desk", "doctor", "metrics", "watch"),
-    6: ("page", "page_labels", "page_panels", "page_restore", "page_batch", "page_api", "service_api", "service", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli"),
+    5: ("__init__", "batch", "pace", "waiting", "sessions", "desk", "batch_desk", "doctor", "metrics", "watch", "degrade", "measures", "evaluate"),
+    6: ("page", "page_labels", "page_panels", "page_restore", "page_batch", "page_api", "service_api", "service", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli_eval", "cli"),
     7: ("__main__",),
 }
 ROW = {module: row for row, modules in ROWS.items() for module in modules}
