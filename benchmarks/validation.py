@@ -3,8 +3,7 @@
     python -m benchmarks.validation FACES LIST SHEET.jpg [--weights NAME]
 
 FACES: folder of aligned faces (GPEN's template). LIST: text file with a name a line. Every face is worn once, with a
-fixed seed: anisotropic blur (sigma 0.2-4), shrunk by 1-5, Gaussian noise (sigma 0-14), JPEG (quality 45-97), enlarged
-back. It then goes through the same aligned mode that users call.
+fixed seed, as gpen_zoo/degrade.py does by default. It then goes through the same aligned mode that users call.
 """
 
 from __future__ import annotations
@@ -17,28 +16,11 @@ import numpy as np
 from skimage.metrics import structural_similarity
 
 import gpen_zoo as gz
+from gpen_zoo.degrade import PRESETS, SEED, degrade
+from gpen_zoo.measures import psnr
 from gpen_zoo.types import U8, Image
 
-SEED = 123
 FACE = np.s_[0.28:0.88, 0.26:0.74]  # of the crop: brow to chin, ear to ear
-
-
-def worn(pixels: U8, random: np.random.Generator) -> U8:
-    """uint8 (S, S, 3) RGB → the same size, worn."""
-    size = pixels.shape[0]
-    sigma_x, sigma_y = random.uniform(0.2, 4, 2)
-    x = cv2.GaussianBlur(pixels, (0, 0), sigma_x, sigmaY=sigma_y)
-    small = max(1, round(size / random.uniform(1, 5)))
-    x = cv2.resize(x, (small, small), interpolation=cv2.INTER_AREA)
-    noisy = x + random.normal(0, random.uniform(0, 14), x.shape)
-    x = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
-    quality = int(random.uniform(45, 97))
-    x = gz.decode(gz.encode(Image(pixels=x), format="JPEG", quality=quality)).pixels
-    return np.asarray(cv2.resize(x, (size, size), interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
-
-
-def psnr(a: U8, b: U8) -> float:
-    return float(10 * np.log10(255**2 / np.square(a.astype(float) - b).mean()))
 
 
 def ssim(a: U8, b: U8) -> float:
@@ -65,8 +47,8 @@ def main() -> None:
     for name in args.list.read_text().split():
         truth = gz.read(args.faces / name).pixels
         truth = np.asarray(cv2.resize(truth, (size, size), interpolation=cv2.INTER_AREA), dtype=np.uint8)
-        before = worn(truth, random)
-        after = restorer(Image(pixels=before), gz.Options(aligned=True)).image.pixels
+        before = degrade(truth, PRESETS["standard"], random)
+        after = restorer(Image(pixels=before), gz.Options(aligned=True, strength=1.0)).image.pixels
         pairs = [(before, truth), (after, truth)]
         rows.append([f(*p) for f in (psnr, lambda a, b: psnr(face_of(a), face_of(b)), ssim) for p in pairs])
         tiles.append(np.hstack((before, after, truth)))

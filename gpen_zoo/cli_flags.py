@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from gpen_zoo.console import complain
 from gpen_zoo.errors import OptionsInvalid
 from gpen_zoo.hints import Lang, note, say
-from gpen_zoo.types import Options
+from gpen_zoo.types import Mask, Options, ToneChoice
 
 if TYPE_CHECKING:
     from gpen_zoo.batch_types import Settings
@@ -40,11 +40,17 @@ def add_arguments(to: argparse.ArgumentParser, lang: Lang) -> None:
     add("--name", default="{stem}_restored", metavar="PATTERN", words="name")
     add("--ext", "--format", metavar="jpg|png|…", words="ext")
     add("--quality", type=int, metavar="1-100", words="quality")
-    add("--strength", "--alpha", type=float, default=1.0, metavar="0-1", words="strength")
+    add("--strength", "--alpha", default="auto", metavar="0-1|auto", words="strength")
     add("--aligned", action="store_true", words="aligned")
     add("--auto-resize", "--auto_resize", action="store_true", words="auto_resize")
     add("--size", type=int, metavar="PX", words="size")
     add("--faces", metavar="1,3", words="faces")
+    add("--box", action="append", metavar="X,Y,W,H", words="box")
+    add("--largest", action="store_true", words="largest")
+    add("--min-face", type=float, default=0.0, metavar="PX", words="min_face")
+    add("--mask", choices=get_args(Mask), default="face", words="mask")
+    add("--tone", choices=get_args(ToneChoice), default="auto", words="tone")
+    add("--grain", action="store_true", words="grain")
     add("--save-faces", "--save-face", "--save_face", action="store_true", words="save_faces")
     add("--model", default="auto", metavar="NAME", words="weights_name")
     add("--device", default="auto", words="device")
@@ -84,7 +90,17 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
     if args.task != "FaceEnhancement":
         raise OptionsInvalid("U26", task=args.task)
-    options = Options(strength=args.strength, aligned=args.aligned, faces=face_numbers(args.faces))
+    options = Options(
+        strength=strength_of(args.strength),
+        aligned=args.aligned,
+        faces=face_numbers(args.faces),
+        boxes=tuple(box_of(text) for text in args.box or ()),
+        min_size=args.min_face,
+        largest=args.largest,
+        mask=args.mask,
+        tone=args.tone,
+        grain=args.grain,
+    )
     check_options(options)
     for flag, value, least in (("--size", args.size, 16), ("--jobs", args.jobs, 1), ("--timeout", args.timeout, 0.1)):
         if value is not None and not least <= value <= 100_000:
@@ -126,3 +142,20 @@ def face_numbers(text: str | None) -> tuple[int, ...] | None:
         return tuple(int(word) for word in text.replace("，", ",").split(",") if word.strip())
     except ValueError:
         raise OptionsInvalid("U04", value=text) from None
+
+
+def strength_of(text: str) -> float | None:
+    """`auto` → None, which is what suits each face. OptionsInvalid for what is no number."""
+    try:
+        return None if text == "auto" else float(text)
+    except ValueError:
+        raise OptionsInvalid("U01", value=text) from None
+
+
+def box_of(text: str) -> tuple[float, float, float, float]:
+    """`10,20,300,300` → x, y, width, height in pixels. OptionsInvalid for anything but four numbers."""
+    try:
+        x, y, width, height = (float(word) for word in text.replace("，", ",").split(","))
+    except ValueError:
+        raise OptionsInvalid("F60", value=text) from None
+    return x, y, width, height

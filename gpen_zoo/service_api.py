@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import logging
 import threading
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from gpen_zoo.image_io import encode, output_name
 from gpen_zoo.image_sniff import format_of
 from gpen_zoo.logs import request_id
 from gpen_zoo.metrics import Metrics
+from gpen_zoo.options import FIELDS
 from gpen_zoo.types import RestoreResult
 
 log = logging.getLogger(__name__)
@@ -48,8 +50,8 @@ class ApiDesk(Protocol):
 
 
 async def answer(desk: ApiDesk, request: Request) -> Response:
-    """The body is a photo. Query: strength, aligned, faces=1,3 and `name` of the file. `Accept: application/json`
-    gives the report with the picture in base64, anything else the picture itself."""
+    """The body is a photo. Query: `options` (JSON), or strength, aligned, faces=1,3; and `name` of the file.
+    `Accept: application/json` gives the report with the picture in base64, anything else the picture itself."""
     limits = desk.limits
     if desk.stopping.is_set():
         return refusal(note("T05"), 503)
@@ -99,19 +101,30 @@ async def _body(request: Request, most: int) -> bytes | None:
 
 
 def _options(query: dict[str, str]) -> dict[str, Any]:
-    """Options as JSON has them, from the text of a query. What cannot be read is left for the check to refuse."""
-    options: dict[str, Any] = dict(query)
+    """Options as JSON has them: those in `options`, then strength, aligned and faces for short. What does not read as
+    what it should be is left for the check to refuse."""
+    try:
+        options = json.loads(query.pop("options", "{}"))
+    except ValueError:
+        options = None
+    if not isinstance(options, dict):
+        raise OptionsInvalid("U02", fields=", ".join(FIELDS))
+    options |= query
     if "strength" in query:
-        try:
-            options["strength"] = float(query["strength"])
-        except ValueError:
-            raise OptionsInvalid("U01", value=query["strength"]) from None
+        options["strength"] = _number(query["strength"])
     if "aligned" in query:
         options["aligned"] = {"true": True, "1": True, "false": False, "0": False}.get(query["aligned"].lower(), "")
     if "faces" in query:
         words = [word for word in query["faces"].split(",") if word]
         options["faces"] = [int(word) if word.isdecimal() else word for word in words]
     return options
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _picture(result: RestoreResult, as_json: bool) -> Response:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,9 @@ def test_options_reach_the_pipeline(photos: Path, tmp_path: Path, capsys: pytest
         (["--strength", "2"], "U01"),
         (["--faces", "1,x"], "U04"),
         (["--faces", "0"], "U04"),
+        (["--strength", "strong"], "U01"),
+        (["--box", "1,2,3"], "F60"),
+        (["--min-face", "-1"], "F62"),
         (["--size", "3"], "U28"),
         (["--jobs", "0"], "U28"),
         (["--timeout", "0"], "U28"),
@@ -284,7 +288,7 @@ def started(folder: Path, out: Path, *more: str) -> subprocess.Popen[str]:
 def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
     count, out, random, kills = 120, tmp_path / "out", np.random.default_rng(11), 0
     folder = noisy(tmp_path / "in", count)
-    for _ in range(3):
+    for _ in range(2):
         process = started(folder, out, "--skip-existing")
         time.sleep(random.uniform(0, 0.3))
         kills += process.poll() is None
@@ -308,20 +312,25 @@ def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("which", ["SIGINT", "SIGTERM"])
-def test_an_interrupted_run_ends_cleanly_with_statistics(tmp_path: Path, which: str) -> None:
-    out = tmp_path / "out"
-    process = started(noisy(tmp_path / "in", 150), out)
-    process.send_signal(getattr(signal, which))
-    told, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert "Traceback" not in err
-    assert told.splitlines()[-1].endswith("faces/s.")
-    assert say("cli.interrupted", "en") in err
-    assert not list(out.glob(".*part"))
-    assert 0 < len(list(out.glob("*.png"))) < 150
-    for path in out.glob("*.png"):
-        gz.read(path, truncated="refuse")
+def test_an_interrupted_run_ends_cleanly_with_statistics(tmp_path: Path) -> None:
+    folder = noisy(tmp_path / "in", 150)
+
+    def interrupted(which: signal.Signals) -> None:
+        out = tmp_path / which.name
+        process = started(folder, out)
+        process.send_signal(which)
+        told, err = process.communicate(timeout=60)
+        assert process.returncode == 130, err
+        assert "Traceback" not in err
+        assert told.splitlines()[-1].endswith("faces/s.")
+        assert say("cli.interrupted", "en") in err
+        assert not list(out.glob(".*part"))
+        assert 0 < len(list(out.glob("*.png"))) < 150
+        for path in out.glob("*.png"):
+            gz.read(path, truncated="refuse")
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(interrupted, (signal.SIGINT, signal.SIGTERM)))
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting a small disk needs root")

@@ -156,6 +156,8 @@ def test_refusals_say_what_and_have_the_right_status(tmp_path: Path) -> None:
         assert refused("?faces=1,x") == (400, "U04")
         assert refused("?aligned=perhaps") == (400, "U06")
         assert refused("?colour=1") == (400, "U03")
+        assert refused("?options=[1]") == refused("?options={") == (400, "U02")
+        assert refused('?options={"mask":"all"}') == (400, "F63")
         assert refused("", b"<html></html>") == (422, "I01")
         assert refused("", b"") == (422, "I01")
         assert refused("", b"x" * (1 << 20) + b"y") == (413, "I25")
