@@ -56,15 +56,14 @@ class Layer:
         return change
 
 
-def layer_of(crop: RestoredCrop, *, whole: bool = False) -> Layer:
+def layer_of(crop: RestoredCrop, mask: Mask = "face", *, whole: bool = False) -> Layer:
     """The layer of a crop. Light and colour at large stay the photo's, except in aligned mode (`whole`), where no photo
     surrounds the face and the network's own light is wanted."""
     before, after = (patch_of(x, crop.frame) for x in (crop.before, crop.after))
     given, made = (x.values.astype(np.float32) for x in (before, after))
     delta = made - given
     if not whole:
-        # The face itself, whatever the mask: a cast is judged where the network is at home.
-        delta = matched_light(delta, drawn("face"))
+        delta = matched_light(delta, drawn(mask))
     keep = min(max(side_of(crop.frame) / crop.after.shape[0] - 1.0, 0.0), 1.0)  # all from twice the crop's size on
     needed = keep < 1
     kept = np.maximum(kept_detail(given, made), np.float32(keep)) if needed else None
@@ -120,7 +119,7 @@ def paste(
         strength, place = strengths.get(crop.index, 0.0), by_index[crop.index]
         if strength <= 0 or windows[crop.index].empty:
             continue
-        layer = layer_of(crop, whole=place.whole)
+        layer = layer_of(crop, mask, whole=place.whole)
         drawing = drawn(mask) if crop.regions is None or mask == "crop" else parsed(crop.regions, mask)
         missing = missing_grain(layer, pixels, place, windows[crop.index]) if grainy else None
         for window in windows[crop.index].bands(BAND):
