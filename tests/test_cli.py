@@ -17,11 +17,13 @@ import pytest
 from skimage import data
 
 import gpen_zoo as gz
+from gpen_zoo import restore
 from gpen_zoo.cli import language_of, main
 from gpen_zoo.cli_flags import face_numbers
 from gpen_zoo.errors import OptionsInvalid
 from gpen_zoo.hints import say
 from gpen_zoo.types import Image
+from tests.test_restore import restorer as tiny_restorer
 
 ROOT = Path(__file__).parents[1]
 
@@ -152,14 +154,15 @@ def test_a_place_that_cannot_be_written(photos: Path, capsys: pytest.CaptureFixt
     assert "[I22]" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("tiny")
 def test_a_folder_a_pattern_and_a_second_run(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     (photos / "notes.txt").write_text("no picture")
-    # Without detection and network: what is tested is which files are taken.
-    quick = ["--aligned", "--faces", "9", "-o", str(out), "--lang", "en", "--quiet"]
+    # Without detection: what is tested is which files are taken.
+    quick = ["--aligned", "--strength", "0", "-o", str(out), "--lang", "en", "--quiet"]
     assert main(["restore", "-i", str(photos), "-r", *quick]) == 1
     told, err = capsys.readouterr()
-    assert told.startswith("4 photos: 3 done, 1 failed, 0 skipped; 0 faces")
+    assert told.startswith("4 photos: 3 done, 1 failed, 0 skipped;")
     assert len(told.splitlines()) == 1
     assert "broken.jpg" in err
     assert sorted(p.relative_to(out).as_posix() for p in out.rglob("*.[jp][pn]g")) == [
@@ -249,15 +252,32 @@ def test_flags_of_the_authors_script_and_its_forks(
 ) -> None:
     import torch
 
-    quick = ["--faces", "9", "--quiet"] if "--aligned" in words else ["--aligned", "--faces", "9", "--quiet"]
+    quick = ["--quiet"] if "--aligned" in words else ["--quiet", "--aligned"]
     if code == "U29":
-        quick = ["--strength", "0", "--quiet"]
+        quick = ["--quiet"]
     if code == "U27" and torch.cuda.is_available():
         code = None
     assert main(["restore", "--indir", str(photos / "wall.png"), "--outdir", str(tmp_path / "o"), *quick, *words]) == 0
     err = capsys.readouterr().err
     assert (f"[{code}]" in err) if code else not err
     assert len(list((tmp_path / "o").glob("wall_restored.*"))) == 1
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network that takes a millisecond, for what is not about pictures."""
+    monkeypatch.setattr(restore, "load", lambda *_, **__: tiny_restorer(sizes=(32,)))
+
+
+# The same in a process of its own.
+QUICK = """
+import sys
+from gpen_zoo import restore
+from gpen_zoo.cli import main
+from tests.test_restore import restorer
+restore.load = lambda *_, **__: restorer(sizes=(32,))
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 def noisy(folder: Path, count: int, side: int = 160) -> Path:
@@ -271,9 +291,9 @@ def noisy(folder: Path, count: int, side: int = 160) -> Path:
 
 def started(folder: Path, out: Path, *more: str) -> subprocess.Popen[str]:
     """A run in a process of its own, returned when its first result is there."""
-    quick = ["--aligned", "--faces", "9", "-o", str(out), "--lang", "en", *more]
+    quick = ["--aligned", "--strength", "0", "-o", str(out), "--lang", "en", *more]
     process = subprocess.Popen(
-        [sys.executable, "-m", "gpen_zoo", "restore", "-i", str(folder), *quick],
+        [sys.executable, "-c", QUICK, "restore", "-i", str(folder), *quick],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -281,7 +301,7 @@ def started(folder: Path, out: Path, *more: str) -> subprocess.Popen[str]:
     )
     before = len(list(out.glob("*.png"))) if out.is_dir() else 0
     while process.poll() is None and (not out.is_dir() or len(list(out.glob("*.png"))) == before):
-        time.sleep(0.005)
+        time.sleep(0.02)
     return process
 
 
@@ -334,6 +354,7 @@ def test_an_interrupted_run_ends_cleanly_with_statistics(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting a small disk needs root")
+@pytest.mark.usefixtures("tiny")
 def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, disk = noisy(tmp_path / "in", 12), tmp_path / "disk"
     disk.mkdir()
@@ -343,7 +364,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path, capsys: pyte
     if mounted.returncode:
         pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
     try:
-        quick = ["--aligned", "--faces", "9", "-o", str(disk), "--quiet", "--lang", "en", "--no-cache"]
+        quick = ["--aligned", "--strength", "0", "-o", str(disk), "--quiet", "--lang", "en", "--no-cache"]
         assert main(["restore", "-i", str(folder), *quick]) == 1
         out, err = capsys.readouterr()
         assert "[U17]" in err
