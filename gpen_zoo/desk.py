@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Event
 from typing import Any, TypeAlias
@@ -56,6 +56,14 @@ class Desk:
         self.line, self.pace = Line(), Pace()
         self._faces_shown = faces_shown
         self._samples: dict[str, Session] = {}
+
+    def use(self, restorer: Restorer, changed: str) -> None:
+        """Restore with other weights from now on. changed: name of the weight whose file is another one now."""
+        loaded = {branch.name: branch for branch in self.restorer.branches if branch.name != changed}
+        branches = tuple(loaded.get(branch.name, branch) for branch in restorer.branches)
+        new = {field.name: getattr(restorer, field.name) for field in fields(Restorer)}
+        # Of the same class: a service has put one of its own here, that watches.
+        self.restorer = replace(self.restorer, **{**new, "branches": branches})
 
     def look(self, key: str, photo: str | None, options: Options) -> Session | Note:
         """Read the file `photo` and find its faces; an earlier photo of `key` is forgotten."""

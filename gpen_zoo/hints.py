@@ -689,7 +689,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.w_disk_public": ("权重共占用 {mb} MB。点名称看详情。", "The weights take {mb} MB. Press a name for its details."),
     "ui.w_no_licence": ("未声明", "none stated"),
     "ui.w_file": ("作者的文件", "Author's file"),
-    "ui.w_digest": ("SHA256", "SHA256"),
+    "ui.w_digest": ("摘要（SHA256）", "Digest (SHA256)"),
     "ui.w_no_digest": ("清单未登记（只接受与来源所列摘要相符的文件，或由你担保）", "not in the manifest (accepted only against the digest its host lists, or on your word)"),
     "ui.w_sources": ("来源", "Sources"),
     "ui.w_no_sources": ("没有下载来源：请自行取得文件后导入。", "No source to download from: get the file yourself and import it."),

@@ -19,13 +19,17 @@ from gpen_zoo.page_api import add_api
 from gpen_zoo.page_batch import batch_tab
 from gpen_zoo.page_labels import PICK_LANGUAGE, Labels, plain, words
 from gpen_zoo.page_restore import ASSETS, PRIVATE, key_of, restore_tab
+from gpen_zoo.page_weights import weights_tab
+from gpen_zoo.page_weights_panels import table as weights_table
 from gpen_zoo.restore import load
 from gpen_zoo.sessions import Session, Sessions
+from gpen_zoo.weights_desk import WeightsDesk
 from gpen_zoo.zoo import Zoo
 
 KEEP_SECONDS = 7200  # of uploads and of files made for API callers; `ui.privacy` says so
 WAITING = 60  # events in Gradio's own queue before it refuses more
-UPLOAD_LIMIT = "250mb"
+UPLOAD_LIMIT = "1gb"  # weights are imported through the page too
+PUBLIC_UPLOAD_LIMIT = "250mb"
 FONTS = ["system-ui", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "sans-serif"]
 SUBDUED = {
     "body_text_color_subdued": "*neutral_600",
@@ -45,6 +49,8 @@ STRONGER = {
     "checkbox_label_background_fill_selected_dark": "*primary_700",
     "checkbox_background_color_selected": "*primary_700",
     "checkbox_background_color_selected_dark": "*primary_700",
+    "checkbox_border_color": "*neutral_500",
+    "checkbox_border_color_dark": "*neutral_400",
     "slider_color": "*primary_600",
 }
 THEME = gr.themes.Soft(primary_hue="teal", font=FONTS, font_mono=["ui-monospace", "monospace"]).set(
@@ -66,6 +72,7 @@ def build(zoo: Zoo | None = None) -> Page:
     sessions: Sessions[Session] = Sessions()
     desk = Desk(load(zoo=zoo), sessions)
     batches = BatchDesk(desk)
+    weights = WeightsDesk(zoo, desk, locked=locked(), token=os.environ.get("GPEN_ZOO_ADMIN_TOKEN"))
     samples = tuple(make_examples(sessions.new_folder()))
     labels = Labels()
     with gr.Blocks(title="GPEN Zoo", analytics_enabled=False, delete_cache=(600, KEEP_SECONDS)) as blocks:
@@ -80,14 +87,19 @@ def build(zoo: Zoo | None = None) -> Page:
                 restore_tab(desk, device_name(), labels, samples)
             with labels(gr.Tab, label="ui.tab_batch", id="batch"):
                 batch_tab(batches, labels)
+            with labels(gr.Tab, label="ui.tab_weights", id="weights"):
+                table = weights_tab(weights, lang, labels)
         plain(f'<p class="quiet">{words("ui.privacy")}</p>', elem_id="privacy")
-        add_api(desk, batches)
+        add_api(desk, batches, zoo)
         lang.change(None, lang, labels.components, js=labels.switch(), **PRIVATE)
         blocks.load(None, None, lang, js=PICK_LANGUAGE, **PRIVATE)
+
+        blocks.load(lambda: weights_table(weights), None, table, **PRIVATE)
 
         def leave(request: gr.Request) -> None:
             desk.leave(key_of(request))
             batches.leave(key_of(request))
+            weights.stop(key_of(request))
 
         blocks.unload(leave)
     blocks.queue(max_size=WAITING, api_open=False)
@@ -105,8 +117,13 @@ def launch_options(labels: Labels) -> dict[str, Any]:
         "run_history": False,
         "enable_monitoring": False,
         "footer_links": ["api"],
-        "max_file_size": os.environ.get("GPEN_ZOO_MAX_UPLOAD") or UPLOAD_LIMIT,
+        "max_file_size": os.environ.get("GPEN_ZOO_MAX_UPLOAD") or (PUBLIC_UPLOAD_LIMIT if locked() else UPLOAD_LIMIT),
     }
+
+
+def locked() -> bool:
+    """Whether changing weights needs the admin token: on a Space, and wherever one is set."""
+    return os.environ.get("SYSTEM") == "spaces" or bool(os.environ.get("GPEN_ZOO_ADMIN_TOKEN"))
 
 
 def device_name() -> str:

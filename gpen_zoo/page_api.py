@@ -13,9 +13,10 @@ from gpen_zoo.errors import guarded
 from gpen_zoo.hints import Note, say
 from gpen_zoo.options import options_from_json
 from gpen_zoo.page_restore import key_of
+from gpen_zoo.zoo import Zoo
 
 
-def add_api(desk: Desk, batches: BatchDesk) -> None:
+def add_api(desk: Desk, batches: BatchDesk, zoo: Zoo) -> None:
     """Endpoints without widgets, inside open `gr.Blocks`."""
 
     def restore(photo: str | None, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
@@ -45,12 +46,19 @@ def add_api(desk: Desk, batches: BatchDesk) -> None:
             return str(answer.archive), list(answer.reports)
         raise refused(answer)
 
+    def weights() -> dict[str, Any]:
+        """Every known weight and how it stands on this server."""
+        used = [branch.name for branch in desk.restorer.branches]
+        return {"in_use": used, "weights": [line.as_dict() for line in zoo.listing()]}
+
     call = [gr.File(visible=False, type="filepath"), gr.JSON(value={}, visible=False)]
     reply = [gr.File(label="restored", visible=False), gr.JSON(label="report", visible=False)]
     gr.Button(visible=False).click(restore, call, reply, api_name="restore", concurrency_limit=4)
     many = [gr.File(visible=False, type="filepath", file_count="multiple"), gr.JSON(value={}, visible=False)]
     reply = [gr.File(label="zip", visible=False), gr.JSON(label="reports", visible=False)]
     gr.Button(visible=False).click(restore_batch, many, reply, api_name="batch", concurrency_limit=2)
+    table = gr.JSON(label="weights", visible=False)
+    gr.Button(visible=False).click(weights, None, table, api_name="weights")
 
 
 def refused(note: Note) -> gr.Error:

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import gpen_zoo as gz
 from gpen_zoo.hints import Lang, say
+from gpen_zoo.zoo import Zoo
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # No sandbox: CI runs as root. The rest keeps Chromium from calling home, which a closed network answers slowly.
@@ -55,8 +56,8 @@ class Served:
 
 
 @contextmanager
-def served_page(folder: Path, **environment: str) -> Iterator[Served]:
-    """The page on an empty zoo in `folder`, with further environment variables."""
+def served_page(folder: Path, zoo: Zoo | None = None, **environment: str) -> Iterator[Served]:
+    """The page on `zoo`, or an empty one in `folder`, with further environment variables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(folder / "files"))
         patch.setenv("GPEN_ZOO_HOME", str(folder / "zoo"))
@@ -64,7 +65,7 @@ def served_page(folder: Path, **environment: str) -> Iterator[Served]:
             patch.setenv(name, value)
         from gpen_zoo.page import build
 
-        page = build()
+        page = build(zoo)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]

@@ -26,8 +26,8 @@ ROWS: dict[int, tuple[str, ...]] = {
     ),
     3: ("zoo", "shelf", "inventory", "sources", "convert", "identify", "obtain", "adopt", "share", "detect", "drawn", "branches", "engine", "previews", "examples", "detection_cache"),
     4: ("restore",),
-    5: ("__init__", "batch", "pace", "waiting", "sessions", "desk", "batch_desk", "doctor", "metrics", "watch", "degrade", "measures", "evaluate"),
-    6: ("page", "page_labels", "page_panels", "page_restore", "page_batch", "page_api", "service_api", "service", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli_eval", "cli"),
+    5: ("__init__", "batch", "pace", "waiting", "sessions", "desk", "batch_desk", "weights_desk", "doctor", "metrics", "watch", "degrade", "measures", "evaluate"),
+    6: ("page", "page_labels", "page_panels", "page_restore", "page_batch", "page_weights_panels", "page_weights", "page_api", "service_api", "service", "console", "cli_totals", "cli_flags", "cli_restore", "cli_weights", "cli_serve", "cli_eval", "cli"),
     7: ("__main__",),
 }
 ROW = {module: row for row, modules in ROWS.items() for module in modules}

@@ -366,4 +366,4 @@ def test_the_api_says_what_was_wrong_in_both_languages(served: Served, photo: Pa
 
 def test_only_the_api_is_public(served: Served) -> None:
     described = Client(served.url, verbose=False).view_api(return_format="dict", print_info=False)
-    assert list(described["named_endpoints"]) == ["/restore", "/batch"]
+    assert list(described["named_endpoints"]) == ["/restore", "/batch", "/weights"]
