@@ -7,7 +7,9 @@ so the same photo gives the same result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import cv2
 import numpy as np
@@ -15,13 +17,16 @@ from numpy.typing import NDArray
 
 from gpen_zoo.types import F32
 
+Levels: TypeAlias = tuple[float, ...]  # standard deviation in each band, in 8-bit steps
+
 BANDS = (0.7, 1.4, 2.8, 5.6)  # pixels: standard deviations between which the bands lie, finest first
 CELL = 12  # pixels: side of the cells in which flatness is judged
 QUIET = 0.2  # quantile over the cells, band by band, that is taken to show grain alone: faces have few flat places
 # What that quantile is of white noise's own standard deviation in each band, measured over 10,000 cells.
 SHARE = (0.94, 0.93, 0.86, 0.74)
-FEWEST = 16  # cells, below which nothing is said
-MOST = 24.0  # 8-bit steps: stronger "grain" is texture
+FEWEST = 16  # cells, below which nothing is said: faces below some 90 px get no grain rather than a guess
+MOST = 16.0  # 8-bit steps: stronger "grain" is texture
+RISE = 1.3  # from a band to the next coarser one; grain has no more, and what has is the picture's own structure
 
 
 def bands(luma: F32) -> Iterator[F32]:
@@ -33,7 +38,7 @@ def bands(luma: F32) -> Iterator[F32]:
         finer = coarser
 
 
-def grain_of(luma: F32, where: NDArray[np.bool_]) -> tuple[float, ...]:
+def grain_of(luma: F32, where: NDArray[np.bool_]) -> Levels:
     """Standard deviation of grain in each band, in 8-bit steps, over the flat parts of luma (h, w) inside `where`."""
     height, width = (n // CELL for n in luma.shape)
     if not height or not width:
@@ -47,10 +52,22 @@ def grain_of(luma: F32, where: NDArray[np.bool_]) -> tuple[float, ...]:
         float(np.quantile(cv2.resize(np.square(band[part]), whole, interpolation=cv2.INTER_AREA)[inside], QUIET))
         for band in bands(luma)
     ]
-    return tuple(min(float(np.sqrt(q)) / share, MOST) for q, share in zip(quiet, SHARE, strict=True))
+    return tuple(math.sqrt(power) / share for power, share in zip(quiet, SHARE, strict=True))
 
 
-def grain(shape: tuple[int, int], levels: tuple[float, ...], seed: int) -> F32:
+def lacking(beside: Levels, before: Levels, after: Levels) -> Levels:
+    """What a face lacks of the grain beside it. before, after: of the face in the photo, and restored.
+
+    A face's bands hold its features too, so that what was taken away tells more than what is there.
+    """
+    levels: list[float] = []
+    for there, given, made in zip(beside, before, after, strict=True):
+        most = levels[-1] * RISE if levels else MOST
+        levels.append(min(math.sqrt(max(min(there**2, given**2 - made**2), 0.0)), most))
+    return tuple(levels)
+
+
+def grain(shape: tuple[int, int], levels: Levels, seed: int) -> F32:
     """Noise float32 `shape` with these standard deviations in the bands."""
     white = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
     out = np.zeros(shape, np.float32)

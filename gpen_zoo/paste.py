@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 
 from gpen_zoo.align import Patch, Window, patch_of, side_of, window_of
-from gpen_zoo.grain import grain, grain_of
+from gpen_zoo.grain import Levels, grain, grain_of, lacking
 from gpen_zoo.masks import FACE, Place, drawn, fractions, head_weight, parsed, squared_distance
 from gpen_zoo.match import kept_detail, luma_of, matched_light
 from gpen_zoo.types import F32, U8, Mask, RestoredCrop, Tone
@@ -74,7 +74,7 @@ def layer_of(crop: RestoredCrop, mask: Mask = "face", *, whole: bool = False) ->
     )
 
 
-def missing_grain(layer: Layer, pixels: U8, place: Place, window: Window) -> tuple[float, ...] | None:
+def missing_grain(layer: Layer, pixels: U8, place: Place, window: Window) -> Levels | None:
     """What a restored face lacks of the grain around it: standard deviation by band (see grain.py), None for nothing.
 
     A face that keeps all of the photo's finer detail keeps its grain too.
@@ -85,13 +85,9 @@ def missing_grain(layer: Layer, pixels: U8, place: Place, window: Window) -> tup
     distance = squared_distance(FACE, u, v)
     given = luma_of(window.cut(pixels).astype(np.float32))
     made = luma_of(window.cut(pixels) + layer.change(pixels, window))
-    beside, before, after = (
-        np.square(grain_of(luma, where))
-        for luma, where in ((given, distance > FACE.end**2), (given, distance < 1), (made, distance < 1))
+    missing = lacking(
+        grain_of(given, distance > FACE.end**2), grain_of(given, distance < 1), grain_of(made, distance < 1)
     )
-    # The coarser bands of a face hold its features too, so that what was taken away tells more than what is there.
-    power = np.minimum(beside, np.maximum(before, beside) - after)
-    missing = tuple(float(level) for level in np.sqrt(np.maximum(power, 0.0)))
     return missing if max(missing) > LEAST_GRAIN else None
 
 
