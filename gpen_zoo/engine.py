@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor
 
+from gpen_zoo.architecture import gpen_shapes
 from gpen_zoo.budget import Facts, Plan, ladder, ladder_float32, weight_bytes
 from gpen_zoo.device import facts_of, out_of_memory, relieve
 from gpen_zoo.device import pick_device as pick_device  # callers ask the engine, whatever file decides
 from gpen_zoo.hints import Note, note
-from gpen_zoo.network import GPEN, Config
-from gpen_zoo.network_fast import Prepared, prepare
+from gpen_zoo.network import Config
+from gpen_zoo.network_fast import Prepared, Tensors, Weights, prepare
 
 log = logging.getLogger(__name__)
 
@@ -50,15 +51,16 @@ class Engine:
     """A network on a device. Read-only to callers and safe from several threads: one micro-batch runs at a time.
 
     device: `auto`, or torch's name. precision: `auto` (16 bit where it pays, else float32), `float32`, `float16` or
-    `bfloat16`. ValueError for another precision. Attributes: `config`, `size` (side of its crops in pixels).
+    `bfloat16`. ValueError for another precision. Attributes: `weights`, `config`, `size` (side of its crops in pixels).
     """
 
-    def __init__(self, net: GPEN, *, device: str = "auto", precision: str = "auto") -> None:
+    def __init__(self, net: Weights, *, device: str = "auto", precision: str = "auto") -> None:
         if precision != "auto" and precision not in DTYPES:
             raise ValueError(f"precision must be auto, {', '.join(DTYPES)}, not {precision}")
         self.config: Config = net.config
         self.size: int = net.config.size
-        self._net, self._device, self._precision = net, pick_device(device), precision
+        self.weights = net
+        self._device, self._precision = pick_device(device), precision
         self._lock = threading.Lock()
         self._prepared: dict[tuple[str, str], Prepared] = {}  # guarded by the lock
 
@@ -160,7 +162,7 @@ class Engine:
     def _forward(self, x: Tensor, plan: Plan) -> Tensor:
         key = plan.device, plan.dtype
         if key not in self._prepared:
-            self._prepared[key] = prepare(self._net, device=torch.device(plan.device), dtype=DTYPES[plan.dtype])
+            self._prepared[key] = prepare(self.weights, device=torch.device(plan.device), dtype=DTYPES[plan.dtype])
         return self._prepared[key](x.to(plan.device), tile=plan.tile).to(x.device)
 
     def _facts(self) -> Facts:
@@ -193,13 +195,15 @@ class _Step:
 def load_engine(source: Path | Mapping[str, Tensor], *, device: str = "auto", precision: str = "auto") -> Engine:
     """Engine for a `.safetensors` file (memory-mapped: pages are read when first used) or for tensors by name.
 
-    ValueError when the names are not GPEN's; RuntimeError from torch when a shape does not fit.
+    ValueError when names or shapes are not GPEN's. Tensors are not copied and must not change afterwards.
     """
     state = load_file(source) if isinstance(source, Path) else source
-    with torch.device("meta"):  # neither allocates nor draws random weights
-        net = GPEN.from_config(Config.from_state_dict(state))
-    net.load_state_dict(state, strict=True, assign=True)
-    return Engine(net.eval().requires_grad_(False), device=device, precision=precision)
+    config = Config.from_state_dict(state)
+    expected, found = gpen_shapes(config), {name: tuple(value.shape) for name, value in state.items()}
+    if expected != found:
+        wrong = sorted(n for n in {*expected, *found} if expected.get(n) != found.get(n))
+        raise ValueError(f"not a GPEN state dict: {', '.join(wrong[:3])} missing, unknown or of another shape")
+    return Engine(Tensors(config, state), device=device, precision=precision)
 
 
 def _after(failure: Failure, failed: Plan, others: list[Plan]) -> tuple[Plan, ...]:

@@ -20,13 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from gpen_zoo.network import EPS, GAIN, GPEN, LR_MLP, SLOPE, Config, fir_kernel
+from gpen_zoo.network import EPS, GAIN, LR_MLP, SLOPE, Config, fir_kernel
 from gpen_zoo.stage_tiles import Span, cut, down_source, grown, place, tiles, up_source
 
 Style: TypeAlias = dict[str, Tensor]  # name of a modulated convolution → float32 (N, inputs)
@@ -68,7 +68,29 @@ class Prepared:
         return picture
 
 
-def prepare(net: GPEN, *, device: torch.device, dtype: torch.dtype) -> Prepared:
+class Weights(Protocol):
+    """A GPEN by its tensors: the module itself, or `Tensors`."""
+
+    @property
+    def config(self) -> Config: ...
+    def state_dict(self) -> Mapping[str, Tensor]: ...
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The author's tensors by name, without a module around them.
+
+    To build even a meta-device module makes torch import 1.4 s worth of its own code, more than a face may take.
+    """
+
+    config: Config
+    tensors: Mapping[str, Tensor]
+
+    def state_dict(self) -> Mapping[str, Tensor]:
+        return self.tensors
+
+
+def prepare(net: Weights, *, device: torch.device, dtype: torch.dtype) -> Prepared:
     """Fold `net`'s tensors (of any float dtype) for `device` and `dtype`. `net` itself is left as it is."""
     with torch.no_grad():
         return Prepared(net.config, _Source(net.state_dict(), device, dtype))

@@ -275,6 +275,11 @@ def test_loading_from_a_file_and_from_tensors(tmp_path: Path) -> None:
         assert np.array_equal(engine.restore(crops(1))[0].pixels, expected)
     with pytest.raises(ValueError, match="not a GPEN"):
         load_engine({"conv.weight": torch.zeros(1)})
+    missing = {k: v for k, v in net.state_dict().items() if k != "generator.to_rgbs.0.bias"}
+    with pytest.raises(ValueError, match=r"generator\.to_rgbs\.0\.bias"):
+        load_engine(missing)
+    with pytest.raises(ValueError, match=r"generator\.conv1\.noise\.weight"):
+        load_engine({**net.state_dict(), "generator.conv1.noise.weight": torch.zeros(2)})
 
 
 def test_the_cache_is_emptied_only_when_crowded(monkeypatch: pytest.MonkeyPatch) -> None:
