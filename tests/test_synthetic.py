@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import cv2
 import numpy as np
@@ -12,7 +13,7 @@ import gpen_zoo as gz
 from benchmarks.picture import MASKS, Planted, Scene, hue_shift, identity, scene, seam_score, weight_of, worn
 from gpen_zoo.align import window_of
 from gpen_zoo.restore import Restorer
-from gpen_zoo.types import Image, Mask, Options, Tone, Verdict
+from gpen_zoo.types import Image, Mask, Options, RestoreResult, Tone, Verdict
 from tests.test_align import TEMPLATE
 
 FULL = Options(strength=1.0)
@@ -37,6 +38,19 @@ def demo() -> Restorer:
     return gz.load()
 
 
+@pytest.fixture(scope="module")
+def restored(group: Scene, demo: Restorer) -> Callable[[str], RestoreResult]:
+    """The group under the demo weights, each kind once."""
+    kinds: dict[str, Callable[[], Image]] = {
+        "as it is": lambda: group.image,
+        "worn": lambda: worn(group.image),
+        "dark": lambda: dark(group.image),
+        "grey": lambda: toned(group, "grey"),
+        "toned": lambda: toned(group, "toned"),
+    }
+    return cache(lambda kind: demo(kinds[kind](), FULL, found=group.found))
+
+
 def toned(made: Scene, tone: Tone) -> Image:
     luma = cv2.cvtColor(made.image.pixels, cv2.COLOR_RGB2GRAY)[:, :, None].astype(np.float32)
     tint = {"grey": np.zeros(3), "toned": np.array([24.0, 3.0, -26.0])}.get(tone)
@@ -57,8 +71,10 @@ def test_a_network_that_changes_nothing_returns_the_photo(group: Scene, mask: Ma
         assert np.abs(result.image.pixels.astype(int) - image.pixels).max() <= 1
 
 
-def test_strength_zero_and_pixels_outside_are_the_photos_own(group: Scene, demo: Restorer) -> None:
-    result = demo(group.image, FULL, found=group.found)
+def test_strength_zero_and_pixels_outside_are_the_photos_own(
+    group: Scene, restored: Callable[[str], RestoreResult]
+) -> None:
+    result = restored("as it is")
     none = gz.blend(result, Options(strength=0.0))
     assert np.array_equal(none.image.pixels, group.image.pixels)
     outside = np.ones(group.image.pixels.shape[:2], bool)
@@ -71,10 +87,9 @@ def test_strength_zero_and_pixels_outside_are_the_photos_own(group: Scene, demo:
 
 
 @pytest.mark.parametrize("kind", ["as it is", "worn", "dark"])
-def test_no_seam_and_no_cast(group: Scene, demo: Restorer, kind: str) -> None:
-    change: Callable[[Image], Image] = {"as it is": lambda x: x, "worn": worn, "dark": dark}[kind]
-    image = change(group.image)
-    result = demo(image, FULL, found=group.found)
+def test_no_seam_and_no_cast(restored: Callable[[str], RestoreResult], kind: str) -> None:
+    result = restored(kind)
+    image = result.original
     for mask in MASKS:
         after = gz.blend(result, Options(strength=1.0, mask=mask)).image.pixels
         for face in result.faces:
@@ -98,9 +113,9 @@ def test_the_seam_score_sees_a_seam_and_the_hue_shift_a_cast(group: Scene) -> No
 
 
 @pytest.mark.parametrize("tone", ["grey", "toned"])
-def test_tone_is_kept(group: Scene, demo: Restorer, tone: Tone) -> None:
-    image = toned(group, tone)
-    result = demo(image, FULL, found=group.found)
+def test_tone_is_kept(restored: Callable[[str], RestoreResult], tone: Tone) -> None:
+    result = restored(tone)
+    image = result.original
     assert result.tone == tone
     assert not np.array_equal(result.image.pixels, image.pixels)
     before, after = (x.astype(int) for x in (image.pixels, result.image.pixels))
@@ -108,9 +123,9 @@ def test_tone_is_kept(group: Scene, demo: Restorer, tone: Tone) -> None:
         assert np.array_equal(after[:, :, a] - after[:, :, b], before[:, :, a] - before[:, :, b])
 
 
-def test_a_dark_photo_stays_dark_and_never_turns_black(group: Scene, demo: Restorer) -> None:
-    image = dark(group.image)
-    result = demo(image, FULL, found=group.found)
+def test_a_dark_photo_stays_dark_and_never_turns_black(restored: Callable[[str], RestoreResult]) -> None:
+    result = restored("dark")
+    image = result.original
     for face in result.faces:
         inner = weight_of(result, face.index) > 0.9
         before, after = image.pixels[inner].astype(float), result.image.pixels[inner].astype(float)
@@ -118,8 +133,8 @@ def test_a_dark_photo_stays_dark_and_never_turns_black(group: Scene, demo: Resto
         assert after.std() > 0.6 * before.std()
 
 
-def test_a_face_cut_by_the_border_is_mirrored_not_black(group: Scene, demo: Restorer) -> None:
-    result = demo(group.image, FULL, found=group.found)
+def test_a_face_cut_by_the_border_is_mirrored_not_black(group: Scene, restored: Callable[[str], RestoreResult]) -> None:
+    result = restored("as it is")
     cut = next(c for c in result.crops if c.index == 4)
     assert result.faces[3].box[0] < 0
     hidden = cut.before[:, : cut.before.shape[1] // 3]
