@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -420,17 +422,26 @@ def test_names() -> None:
             Names(wrong)
 
 
-def test_files_are_whole_or_absent(tmp_path: Path) -> None:
+def test_files_are_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_file(b"x", tmp_path / "new" / "a.png")
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["a.png"]
     with pytest.raises(GpenError) as error:
         put_file(b"x", tmp_path / "new" / "a.png" / "b.png")
     assert error.value.code == "I22"
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(GpenError) as error:
+            put_file(b"later", tmp_path / "new" / "a.png")
+    assert error.value.code == "U17"
+    assert (tmp_path / "new" / "a.png").read_bytes() == b"x", "the earlier file is untouched"
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["a.png"]
     old, young = tmp_path / "new" / ".a.png.1.gpen-part", tmp_path / ".b.png.1.gpen-part"
     old.write_bytes(b"")
     young.write_bytes(b"")
-    import os
-
     os.utime(old, (1, 1))
     assert sweep(tmp_path) == 1
     assert young.exists()
