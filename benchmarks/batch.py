@@ -273,12 +273,13 @@ def memory(count: int, jobs: int) -> Iterator[str]:
     gc.collect()
     wrong = [label for label in failed if not label.startswith("broken")]
     tenth = max(1, count // 10)
-    # Per tenth of the run, since a photo of 40 megapixels comes and goes.
-    levels = [max(resident[i : i + tenth]) / 1e6 for i in range(0, count, tenth)]
-    drift = levels[-1] / max(levels[1:3]) - 1
+    # The median of each tenth: a photo of 40 megapixels comes and goes.
+    levels = [float(np.median(resident[i : i + tenth])) / 1e6 for i in range(0, count, tenth)]
+    drift = levels[-1] / levels[min(3, len(levels) - 1)] - 1
     yield f"- {count} photos: {len(seen)} answers, {len(set(seen))} of them different"
     yield f"- failed: {len(failed)}, of which not broken: {len(wrong)}; broken: {len(range(7, count, 20))}"
-    yield f"- resident MB, peak of each tenth: {', '.join(f'{level:.0f}' for level in levels)}; drift {drift:+.1%}"
+    told = ", ".join(f"{level:.0f}" for level in levels)
+    yield f"- resident MB, median of each tenth: {told}; peak {max(resident) / 1e6:.0f}; last to fourth {drift:+.1%}"
 
 
 def mixed(random: np.random.Generator, *, large: bool) -> bytes:
