@@ -65,19 +65,22 @@ class Desk:
         # Of the same class: a service has put one of its own here, that watches.
         self.restorer = replace(self.restorer, **{**new, "branches": branches})
 
-    def look(self, key: str, photo: str | None, options: Options) -> Session | Note:
-        """Read the file `photo` and find its faces; an earlier photo of `key` is forgotten."""
+    def look(self, key: str, photo: str | None, options: Options, branch: str = "") -> Session | Note:
+        """Read the file `photo` and find its faces; an earlier photo of `key` is forgotten. branch: the one to use for
+        every face, "" for the one that suits each."""
         if not photo:
             self.sessions.drop(key)
             return note("S01")
 
         def work() -> Session:
             with self.sessions.working(key) as stop:
-                return self._looked(key, photo, options, stop)
+                return self._looked(key, photo, options, branch, stop)
 
         return guarded(work)
 
-    def restore(self, key: str, photo: str | None, options: Options, tell: Tell | None = None) -> Session | Note:
+    def restore(
+        self, key: str, photo: str | None, options: Options, tell: Tell | None = None, branch: str = ""
+    ) -> Session | Note:
         """Restore the photo and keep the result for `key`. A photo that was looked at is not searched again."""
         if not photo:
             self.sessions.drop(key)
@@ -85,7 +88,7 @@ class Desk:
 
         def work() -> Session:
             with self.sessions.working(key) as stop:
-                return self._restored(key, photo, options, stop, tell or _unheard)
+                return self._restored(key, photo, options, branch, stop, tell or _unheard)
 
         return guarded(work)
 
@@ -98,19 +101,20 @@ class Desk:
         self.sessions.stop(key)
         self.sessions.drop(key)
 
-    def _looked(self, key: str, photo: str, options: Options, stop: Event) -> Session:
+    def _looked(self, key: str, photo: str, options: Options, branch: str, stop: Event) -> Session:
         check_options(options)
         session = self.sessions.get(key)
         if session is not None and session.shows(photo):
-            if session.options.aligned == options.aligned:
+            if (session.options.aligned, session.branch) == (options.aligned, branch):
                 return session
             photo = session.photo
         self.sessions.drop(key)
         image = read(photo)
-        prepared = self.restorer.prepare(image, replace(options, faces=None))
+        prepared = self._restorer(branch).prepare(image, replace(options, faces=None))
         folder = self.sessions.new_folder()
         session = Session(
             photo=photo,
+            branch=branch,
             image=image,
             found=prepared.found,
             options=options,
@@ -126,22 +130,21 @@ class Desk:
         self._keep(key, session, stop)
         return session
 
-    def _restored(self, key: str, photo: str, options: Options, stop: Event, tell: Tell) -> Session:
+    def _restored(self, key: str, photo: str, options: Options, branch: str, stop: Event, tell: Tell) -> Session:
         def told(stage: str, done: int, total: int) -> None:
             if stop.is_set():
                 raise Cancelled("S05")
             tell(Stage(name=stage, done=done, total=total))
 
         told("read", 0, 1)
-        session = self._looked(key, photo, options, stop)
-        # Every face goes through the network, so that ticking one later needs none.
-        every = replace(options, faces=None)
+        session = self._looked(key, photo, options, branch, stop)
         partial = _Partial(session, options, tell)
         with self.line.turn(stop.is_set, lambda ahead: told("line", ahead, ahead)):
-            result = self.restorer(
+            result = self._restorer(branch)(
                 session.image,
-                every,
+                options,
                 progress=told,
+                keep_all=True,  # so that ticking a face later needs no network
                 found=session.found,
                 on_crop=partial.add if self._faces_shown and len(session.faces) > 1 else None,
             )
@@ -155,6 +158,11 @@ class Desk:
             raise Cancelled("S05")
         self.sessions.put(key, session)
 
+    def _restorer(self, branch: str) -> Restorer:
+        """With this branch alone; with all when there is none of that name, as after it was removed."""
+        only = tuple(one for one in self.restorer.branches if one.name == branch)
+        return replace(self.restorer, branches=only) if only else self.restorer
+
     def _sizes(self) -> dict[str, int]:
         return {branch.name: branch.size for branch in self.restorer.branches}
 
@@ -164,7 +172,6 @@ class Desk:
         for crop in result.crops:
             path = write_preview(face_after(crop.after, tone), folder / f"face-{crop.index}-after")
             thumbnails[crop.index] = replace(thumbnails[crop.index], after=path)
-        result = blend(result, options)
         return replace(
             session,
             options=options,
@@ -227,7 +234,7 @@ class Desk:
         """Restore the example photos, so that trying one needs no waiting. Meant for a thread of its own."""
         for photo in photos:
             key = f"sample {photo.name}"
-            session = self.restore(key, str(photo), Options(strength=1.0))
+            session = self.restore(key, str(photo), Options())
             if isinstance(session, Note):
                 log.info("no sample of %s: %s", photo.name, session)
                 continue
@@ -238,7 +245,7 @@ class Desk:
         """The restored example for this visitor, at once; looked at like any photo while it is not ready."""
         ready = self._samples.get(photo)
         if ready is None:
-            return self.look(key, photo, Options(strength=1.0))
+            return self.look(key, photo, Options())
         folder = self.sessions.new_folder()
         shutil.copytree(ready.folder, folder, dirs_exist_ok=True)
 

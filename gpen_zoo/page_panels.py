@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +14,7 @@ from gpen_zoo.sessions import Session, Thumbnail
 from gpen_zoo.types import FaceReport, Options, Verdict
 
 MB = 1e6
+LEFT_OUT = ("F05", "F08", "F41", "F42")  # reasons that the visitor gave and can take back
 
 
 def tag(name: str, *content: str, cls: str = "", **attributes: object) -> str:
@@ -139,7 +140,7 @@ def _face(face: FaceReport, session: Session) -> str:
         tag("button", "↺", tag("span", words("ui.own_reset"), cls="unseen"), type="button", cls="reset"),
         cls="own",
     )
-    state = [*(["personal"] if own else []), *([] if chosen and possible else ["left-out"])]
+    state = [*(["personal"] if own else []), *([] if chosen and face.verdict is Verdict.RESTORED else ["left-out"])]
     return tag(
         "li",
         tag("label", tick, tag("span", words("ui.face_number", index=number)), cls="pick"),
@@ -152,7 +153,7 @@ def _face(face: FaceReport, session: Session) -> str:
 
 def can_be_restored(face: FaceReport) -> bool:
     """False for a face left alone for a reason of its own, not because the visitor said so."""
-    return face.verdict is Verdict.RESTORED or face.note.code in ("F05", "F08")
+    return face.verdict is Verdict.RESTORED or face.note.code in LEFT_OUT
 
 
 def _thumbnail(pictures: Thumbnail | None, number: int) -> str:
@@ -172,17 +173,24 @@ def _thumbnail(pictures: Thumbnail | None, number: int) -> str:
     )
 
 
-def command_line(name: str, options: Options, faces: Sequence[FaceReport]) -> str:
+def command_line(session: Session) -> str:
     """The equivalent `gpen-zoo restore …`, quoted for a shell."""
-    words = ["gpen-zoo restore", f"-i {_quoted(name)}", "-o restored/"]
-    if options.strength != Options().strength:
-        words.append(f"--strength {options.strength:g}")
-    possible = {face.index for face in faces if can_be_restored(face)}
+    options, usual = session.options, Options()
+    words = ["gpen-zoo restore", f"-i {_quoted(session.image.source.name)}", "-o restored/"]
+    possible = {face.index for face in session.faces if can_be_restored(face)}
     if options.faces is not None and set(options.faces) & possible != possible:
         words.append(f"--faces {','.join(map(str, sorted(options.faces)))}")
-    if options.aligned:
-        words.append("--aligned")
-    return " ".join(words)
+    for flag, given, default in (
+        ("--strength", options.strength, usual.strength),
+        ("--mask", options.mask, usual.mask),
+        ("--tone", options.tone, usual.tone),
+        ("--min-face", options.min_size, usual.min_size),
+        ("--model", session.branch, ""),
+    ):
+        if given != default:
+            words.append(f"{flag} {given:g}" if isinstance(given, float) else f"{flag} {given}")
+    switches = ("--aligned", options.aligned), ("--largest", options.largest), ("--grain", options.grain)
+    return " ".join([*words, *(flag for flag, on in switches if on)])
 
 
 def _quoted(word: str) -> str:

@@ -16,7 +16,7 @@ from gpen_zoo.hints import Note
 from gpen_zoo.page_labels import Labels, plain
 from gpen_zoo.previews import LONGEST
 from gpen_zoo.sessions import Session
-from gpen_zoo.types import Options
+from gpen_zoo.types import Mask, Options, ToneChoice
 from gpen_zoo.waiting import watched
 
 ASSETS = Path(__file__).parent / "assets"
@@ -31,6 +31,8 @@ READ_STRIP = """() => {
       [...strip.querySelectorAll('li.personal input[type=range]')].map(range => [range.dataset.face, +range.value])),
   };
 }"""
+MASKS = [("ui.mask_face", "face"), ("ui.mask_hair", "face+hair"), ("ui.mask_crop", "crop")]
+TONES = [("ui.tone_auto", "auto"), ("ui.tone_colour", "colour"), ("ui.tone_toned", "toned"), ("ui.tone_grey", "grey")]
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
@@ -76,6 +78,25 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
                 )
             with labels(gr.Accordion, label="ui.more", open=False, elem_id="more"):
                 aligned = labels(gr.Checkbox, label="ui.aligned", info="ui.aligned_info", elem_id="aligned")
+                branch = labels(
+                    gr.Dropdown,
+                    label="ui.branch",
+                    info="ui.branch_info",
+                    choices=[("ui.branch_auto", ""), *((b.name, b.name) for b in desk.restorer.branches)],
+                    value="",
+                    elem_id="branch",
+                )
+                mask = labels(
+                    gr.Dropdown, label="ui.mask", info="ui.mask_info", choices=MASKS, value="face", elem_id="mask"
+                )
+                tone = labels(
+                    gr.Dropdown, label="ui.tone", info="ui.tone_info", choices=TONES, value="auto", elem_id="tone"
+                )
+                grain = labels(gr.Checkbox, label="ui.grain", info="ui.grain_info", elem_id="grain")
+                largest = labels(gr.Checkbox, label="ui.largest", elem_id="largest")
+                min_size = labels(
+                    gr.Slider, label="ui.min_size", minimum=0, maximum=200, value=0, step=4, elem_id="min-size"
+                )
         with gr.Column(scale=3, min_width=320):
             pair = plain(page_panels.empty(), elem_id="result-slider", js_on_load=script("compare.js"))
             strength = labels(
@@ -88,6 +109,7 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
                 step=0.05,
                 elem_id="strength",
             )
+            auto = labels(gr.Checkbox, label="ui.auto", info="ui.auto_info", value=True, elem_id="auto")
             download = labels(gr.DownloadButton, label="ui.download", interactive=False, elem_id="download")
             faces = plain("", elem_id="faces", js_on_load=script("faces.js"))
             with labels(gr.Accordion, label="ui.report", open=False, elem_id="report-box"):
@@ -108,14 +130,14 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
     nothing: list[Any] = [gr.update(value=None, interactive=False), gr.update(value=None, interactive=False), None, ""]
     finished = [download, report_file, report, command]
 
-    def on_photo(photo: str | None, strength: float, aligned: bool, request: gr.Request) -> Iterator[list[Any]]:
+    def on_photo(photo: str | None, branch: str, request: gr.Request, *values: Any) -> Iterator[list[Any]]:
         blank = [page_panels.empty(), "", *nothing]
         if not photo:
             desk.leave(key_of(request))
             yield [gr.skip(), "", *blank]
             return
         yield [gr.skip(), page_panels.working(Stage(name="look", done=0, total=0)), *blank]
-        answer = desk.look(key_of(request), photo, Options(strength=strength, aligned=aligned))
+        answer = desk.look(key_of(request), photo, chosen(Options(), *values), branch)
         if isinstance(answer, Note):
             yield [gr.skip(), page_panels.problem(answer), *blank]
             return
@@ -124,15 +146,15 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
         blank[1] = page_panels.strip(answer)
         yield [field, page_panels.looked_at(answer, device), *blank]
 
-    def press_restore(photo: str | None, strength: float, aligned: bool, request: gr.Request) -> Iterator[list[Any]]:
+    def press_restore(photo: str | None, branch: str, request: gr.Request, *values: Any) -> Iterator[list[Any]]:
         key = key_of(request)
         session = desk.sessions.get(key)
-        options = replace(session.options if session else Options(), strength=strength, aligned=aligned)
+        options = chosen(session.options if session else Options(), *values)
         running = [gr.update(interactive=False), gr.update(interactive=bool(photo)), *nothing]
         resting = [gr.update(interactive=True), gr.update(interactive=False), *nothing]
 
         def work(tell: Tell) -> Session | Note:
-            return desk.restore(key, photo, options, tell)
+            return desk.restore(key, photo, options, tell, branch)
 
         for told in watched(work, lambda: desk.stop(key)):
             if isinstance(told, Stage):
@@ -171,8 +193,8 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
             yield shown + [gr.skip()] * 4
             yield [gr.skip()] * 3 + finish(key)
 
-    def on_strength(strength: float, request: gr.Request) -> Iterator[list[Any]]:
-        yield from changed(request, lambda options: replace(options, strength=strength))
+    def on_options(request: gr.Request, *values: Any) -> Iterator[list[Any]]:
+        yield from changed(request, lambda options: chosen(options, *values))
 
     def on_faces(strip: dict[str, Any], request: gr.Request) -> Iterator[list[Any]]:
         ticked = tuple(int(number) for number in strip["ticked"])
@@ -188,7 +210,7 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
         told = session.result.as_dict()
         written = session.folder / f"{path.stem}.json"
         written.write_text(json.dumps(told, ensure_ascii=False, indent=2), encoding="utf-8")
-        line = page_panels.command_line(session.image.source.name, session.options, session.faces)
+        line = page_panels.command_line(session)
         ready = [gr.update(value=str(path), interactive=True), gr.update(value=str(written), interactive=True)]
         return [*ready, told, line]
 
@@ -199,7 +221,7 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
     def on_sample(number: int, request: gr.Request) -> list[Any]:
         key, path = key_of(request), str(samples[number])
         answer = desk.try_sample(key, path)
-        reset: list[Any] = [1.0, False]
+        reset: list[Any] = [True, False, "face", "auto", False, False, 0]
         if isinstance(answer, Note):
             return [path, page_panels.problem(answer), page_panels.empty(), "", *reset, *nothing]
         if answer.result is None:
@@ -208,9 +230,10 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
         shown = [path, page_panels.finished(answer), pair_of(answer), page_panels.strip(answer)]
         return [*shown, *reset, *finish(key)]
 
-    inputs = [photo, strength, aligned]
+    choices = [strength, auto, aligned, mask, tone, grain, largest, min_size]
+    inputs = [photo, branch, *choices]
     gr.on(
-        [photo.input, photo.clear, aligned.input],
+        [photo.input, photo.clear, aligned.input, branch.input],
         on_photo,
         inputs,
         [photo, status, pair, faces, *finished],
@@ -222,11 +245,46 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
     run.click(press_restore, inputs, pressed, concurrency_limit=AT_ONCE, **PRIVATE)
     stop.click(press_stop, None, None, queue=False, **PRIVATE)
     live: dict[str, Any] = {"trigger_mode": "always_last", "concurrency_limit": 2, **PRIVATE}
-    strength.input(on_strength, strength, [status, pair, faces, *finished], **live)
-    faces.input(on_faces, gr.JSON(visible=False), [status, pair, faces, *finished], js=READ_STRIP, **live)
+    adjusted = [status, pair, faces, *finished]
+    # Moving the slider is a wish for that strength. In the browser, so that the server hears of both at once.
+    strength.input(None, None, auto, js="() => false", **PRIVATE)
+    strength.input(on_options, choices, adjusted, js="(s, a, ...rest) => [s, false, ...rest]", **live)
+    gr.on(
+        [auto.input, mask.input, tone.input, grain.input, largest.input, min_size.input],
+        on_options,
+        choices,
+        adjusted,
+        **live,
+    )
+    faces.input(on_faces, gr.JSON(visible=False), adjusted, js=READ_STRIP, **live)
     pair.full_size(on_full_size, None, pair, concurrency_limit=2, **PRIVATE)
     if samples:
-        shown.click(on_sample, shown, [photo, status, pair, faces, strength, aligned, *finished], **PRIVATE)
+        back = [auto, aligned, mask, tone, grain, largest, min_size]
+        shown.click(on_sample, shown, [photo, status, pair, faces, *back, *finished], **PRIVATE)
+
+
+def chosen(
+    base: Options,
+    strength: float,
+    auto: bool,
+    aligned: bool,
+    mask: Mask,
+    tone: ToneChoice,
+    grain: bool,
+    largest: bool,
+    min_size: float,
+) -> Options:
+    """`base` with what the widgets say; ticks and strengths of single faces stay."""
+    return replace(
+        base,
+        strength=None if auto else float(strength),
+        aligned=aligned,
+        mask=mask,
+        tone=tone,
+        grain=grain,
+        largest=largest,
+        min_size=float(min_size),
+    )
 
 
 def pair_of(session: Session) -> str:

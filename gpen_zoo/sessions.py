@@ -36,11 +36,13 @@ class Thumbnail:
 class Session:
     """A visitor's photo: looked at, and (result) restored. Files the browser may fetch lie in `folder`.
 
-    photo: the uploaded file. before, after: the photo fitted to a screen. faces: planned, later what became of them.
-    thumbnails: by number of the face. seconds: how long restoring is expected to take, None while nothing was measured.
+    photo: the uploaded file. branch: the one asked for, "" for what suits each face. before, after: the photo fitted
+    to a screen. faces: planned, later what became of them. thumbnails: by number of the face. seconds: how long
+    restoring is expected to take, None while nothing was measured.
     """
 
     photo: str
+    branch: str = ""
     image: Image
     found: Found
     options: Options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -171,6 +172,8 @@ def test_unticking_a_face_gives_its_photo_back(browser: Browser, served: Served,
 def test_a_face_has_a_strength_of_its_own(browser: Browser, served: Served, photo: Path) -> None:
     page = open_page(browser, served.url, "en")
     restore(page, photo)
+    page.locator("#auto input").uncheck()
+    expect(page.locator("#faces .value")).to_have_text("1.00")
     own = page.locator("#faces input[type=range]")
     own.focus()
     for _ in range(4):
@@ -181,6 +184,31 @@ def test_a_face_has_a_strength_of_its_own(browser: Browser, served: Served, phot
     expect(page.locator("#faces .value")).to_have_text("0.80")
     page.locator("#faces .reset").click()
     expect(page.locator("#faces .value")).to_have_text("0.95")
+    leave(page)
+
+
+@browser_test
+def test_more_options_change_the_result_and_the_command_line(browser: Browser, served: Served, photo: Path) -> None:
+    page = open_page(browser, served.url, "zh")
+    restore(page, photo)
+    page.locator("#more > button").click()
+    page.locator("#report-box > button").click()
+    for place, choice in (("#mask", say("ui.mask_crop", "zh")), ("#tone", say("ui.tone_grey", "zh"))):
+        shown = sources(page)[1]
+        page.locator(f"{place} input").click()
+        page.get_by_role("option", name=choice).click()
+        expect(page.locator("#result-slider img").nth(1)).not_to_have_attribute("src", shown)
+        expect(page.locator("#download")).to_be_enabled()
+        page.wait_for_function("old => document.querySelector('#result-slider .after').src != old", arg=shown)
+    page.locator("#largest input").check()
+    line = page.locator("#command textarea")
+    expect(line).to_have_value(re.compile("--mask crop --tone grey --largest$"))
+    assert np.ptp(picture(page, sources(page)[1])[100:130, 100:130], axis=2).max() > 20, "beside the face, as it was"
+    page.locator("#min-size input[type=number]").fill("200")
+    page.locator("#min-size input[type=number]").press("Enter")
+    expect(page.locator("#faces li.left-out")).to_have_count(1)
+    before, after = (picture(page, src) for src in sources(page))
+    assert np.array_equal(before, after)
     leave(page)
 
 
