@@ -174,7 +174,7 @@ def detectors(restorer: Restorer, files: list[Path]) -> str:
 def growth(restorer: Restorer, files: list[Path], sizes: list[int], jobs: int) -> Iterator[str]:
     restorer(gz.read(files[0]), FULL)
     rates = []
-    for size in sizes:
+    for size in (-(-wanted // len(files)) * len(files) for wanted in sizes):  # whole rounds: the same mix in each
         with tempfile.TemporaryDirectory() as folder:
             wall, _ = in_pipeline(restorer, list(islice(cycle(files), size)), Path(folder), jobs)
         rates.append(size / wall)
