@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from gpen_zoo.page import build
+import os
 
+if os.environ.get("SPACES_ZERO_GPU"):
+    import spaces  # noqa: F401 - on ZeroGPU it has to come before anything that may touch the graphics card
+
+from gpen_zoo.page import build
+from gpen_zoo.preload import settle
+
+settle()
 page = build()
 demo = page.blocks
 

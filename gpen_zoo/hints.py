@@ -657,6 +657,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "S24": ("{name} 已经装好，无需下载。", "{name} is installed already; nothing to download."),
     "S25": ("{name} 已移除，腾出 {mb} MB。需要时可重新下载。", "{name} was removed, which freed {mb} MB. Download it again when you need it."),
     "S26": ("请先选择一个权重文件。", "Choose a weight file first."),
+    "S30": ("这次没有借到显卡（{reason}；需要约 {seconds} 秒）。请登录 Hugging Face 后重试、过一会儿再来，或在自己的电脑上运行本项目。", "No graphics card could be borrowed ({reason}; about {seconds} s needed). Sign in to Hugging Face and try again, come back later, or run the project on a machine of your own."),
     # --- ui: labels of the page ---------------------------------------------------------------------------------
     "ui.title": ("GPEN Zoo · 老照片人脸修复", "GPEN Zoo · restore the faces in a photo"),
     "ui.lead": ("放入一张老旧、模糊或压缩严重的照片，取回整张照片，每张脸都已修复。", "Drop an old, blurred or badly compressed photo; get the whole photo back with every face restored."),

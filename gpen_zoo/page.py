@@ -11,7 +11,9 @@ import threading
 from typing import Any, NamedTuple
 
 import gradio as gr
+from starlette.middleware import Middleware
 
+from gpen_zoo import preload, zerogpu
 from gpen_zoo.batch_desk import BatchDesk
 from gpen_zoo.desk import Desk
 from gpen_zoo.examples import make_examples
@@ -21,7 +23,8 @@ from gpen_zoo.page_labels import PICK_LANGUAGE, Labels, plain, words
 from gpen_zoo.page_restore import ASSETS, PRIVATE, key_of, restore_tab
 from gpen_zoo.page_weights import weights_tab
 from gpen_zoo.page_weights_panels import table as weights_table
-from gpen_zoo.restore import load
+from gpen_zoo.restore import Restorer, load
+from gpen_zoo.same_origin import SameOrigin
 from gpen_zoo.sessions import Session, Sessions
 from gpen_zoo.weights_desk import WeightsDesk
 from gpen_zoo.zoo import Zoo
@@ -70,9 +73,11 @@ def build(zoo: Zoo | None = None) -> Page:
     """The page on the weights of `zoo`. Raises WeightMissing or WeightCorrupt when no restorer can be had."""
     zoo = zoo or Zoo()
     sessions: Sessions[Session] = Sessions()
-    desk = Desk(load(zoo=zoo), sessions)
+    desk = Desk(restorer_of(zoo), sessions, faces_shown=not zerogpu.present())
     batches = BatchDesk(desk)
-    weights = WeightsDesk(zoo, desk, locked=locked(), token=os.environ.get("GPEN_ZOO_ADMIN_TOKEN"))
+    weights = WeightsDesk(
+        zoo, desk, locked=locked(), token=os.environ.get("GPEN_ZOO_ADMIN_TOKEN"), restorer_of=restorer_of
+    )
     samples = tuple(make_examples(sessions.new_folder()))
     labels = Labels()
     with gr.Blocks(title="GPEN Zoo", analytics_enabled=False, delete_cache=(600, KEEP_SECONDS)) as blocks:
@@ -103,13 +108,19 @@ def build(zoo: Zoo | None = None) -> Page:
 
         blocks.unload(leave)
     blocks.queue(max_size=WAITING, api_open=False)
-    threading.Thread(target=desk.prepare_samples, args=(samples,), daemon=True).start()
+
+    def prepare() -> None:
+        preload.fetch_wanted(zoo, weights.use)
+        if not zerogpu.present():  # no card outside of a visitor's request
+            desk.prepare_samples(samples)
+
+    threading.Thread(target=prepare, daemon=True).start()
     return Page(blocks, launch_options(labels), desk)
 
 
 def launch_options(labels: Labels) -> dict[str, Any]:
     """Keyword arguments for `Blocks.launch`; those that `gr.mount_gradio_app` knows hold for it too."""
-    return {
+    options = {
         "i18n": labels.i18n,
         "theme": THEME,
         "css": (ASSETS / "page.css").read_text(encoding="utf-8"),
@@ -118,12 +129,25 @@ def launch_options(labels: Labels) -> dict[str, Any]:
         "enable_monitoring": False,
         "footer_links": ["api"],
         "max_file_size": os.environ.get("GPEN_ZOO_MAX_UPLOAD") or (PUBLIC_UPLOAD_LIMIT if locked() else UPLOAD_LIMIT),
+        "app_kwargs": {"middleware": [Middleware(SameOrigin)]},
     }
+    return {**options, "auth": people} if (people := allowed_people()) else options
+
+
+def allowed_people() -> list[tuple[str, str]]:
+    """Names and passwords in `GPEN_ZOO_AUTH`, as `name:password,name:password`; empty when everybody may come in."""
+    pairs = (pair.partition(":") for pair in os.environ.get("GPEN_ZOO_AUTH", "").split(",") if pair.strip())
+    return [(name.strip(), password) for name, _, password in pairs]
+
+
+def restorer_of(zoo: Zoo) -> Restorer:
+    """What restores photos here."""
+    return zerogpu.borrowed(load(zoo=zoo))
 
 
 def locked() -> bool:
     """Whether changing weights needs the admin token: on a Space, and wherever one is set."""
-    return os.environ.get("SYSTEM") == "spaces" or bool(os.environ.get("GPEN_ZOO_ADMIN_TOKEN"))
+    return preload.on_space() or bool(os.environ.get("GPEN_ZOO_ADMIN_TOKEN"))
 
 
 def device_name() -> str:

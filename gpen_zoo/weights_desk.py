@@ -18,7 +18,7 @@ from gpen_zoo.hints import Note, note
 from gpen_zoo.lock import TICK_NS
 from gpen_zoo.manifest import Entry
 from gpen_zoo.obtain import Wish
-from gpen_zoo.restore import load
+from gpen_zoo.restore import Restorer, load
 from gpen_zoo.zoo import Zoo
 
 # Terms that allow any use; for all others the page wants a tick first.
@@ -31,8 +31,17 @@ class WeightsDesk:
     locked: changes need the token. token: None means that nobody has set one, and then nobody can change anything.
     """
 
-    def __init__(self, zoo: Zoo, desk: Desk, *, locked: bool, token: str | None) -> None:
+    def __init__(
+        self,
+        zoo: Zoo,
+        desk: Desk,
+        *,
+        locked: bool,
+        token: str | None,
+        restorer_of: Callable[[Zoo], Restorer] | None = None,
+    ) -> None:
         self.zoo, self.locked = zoo, locked
+        self._restorer_of = restorer_of or (lambda zoo: load(zoo=zoo))
         self._desk, self._token = desk, token
         self._stops: dict[str, threading.Event] = {}
         self._changing = threading.Lock()
@@ -83,7 +92,7 @@ class WeightsDesk:
 
             def work() -> Note:
                 installed = self.zoo.download(name, wish)
-                self._use(entry.name)
+                self.use(entry.name)
                 if not installed.fresh:
                     return note("S24", name=entry.name)
                 return note("S23", name=entry.name, source=installed.record.source if installed.record else "-")
@@ -106,7 +115,7 @@ class WeightsDesk:
 
         def work() -> Note:
             freed = self.zoo.remove(name)
-            self._use(self.zoo.entry(name).name)
+            self.use(self.zoo.entry(name).name)
             return note("S25", name=self.zoo.entry(name).name, mb=f"{freed / 1e6:.0f}")
 
         if refused := self.refusal(token):
@@ -135,7 +144,7 @@ class WeightsDesk:
                 return note("S22", name=name or Path(path).name)
             installed = self.zoo.adopt(Path(path), name=name, accept_unpinned=accept_unpinned)
             for one in installed:
-                self._use(one.entry.name)
+                self.use(one.entry.name)
             return note("S23", name=", ".join(one.entry.name for one in installed), source=Path(path).name)
 
         return guarded(work)
@@ -156,12 +165,12 @@ class WeightsDesk:
         """The plan each branch would start with on this machine."""
         return {name: ladder(branch, facts)[0] for name, branch in self.branches().items()}
 
-    def _use(self, changed: str) -> None:
+    def use(self, changed: str) -> None:
         """Restore with what is installed now."""
         with self._changing:
             # The zoo does not remember the digest of a file younger than this, and would call it unverified.
             time.sleep(1.2 * TICK_NS / 1e9)
-            self._desk.use(load(zoo=self.zoo), changed)
+            self._desk.use(self._restorer_of(self.zoo), changed)
 
     @contextmanager
     def _stoppable(self, key: str) -> Iterator[threading.Event]:

@@ -35,7 +35,7 @@ ROWS: dict[int, tuple[str, ...]] = {
         ),
         *("parse", "choice", "strength", "verdicts"),
         *("stage_tiles", "device", "tiling"),
-        *("deadline", "timeline", "isolated", "sizing", "inputs", "outputs", "journal", "batch_types", "archive"),
+        *("deadline", "timeline", "isolated", "sizing", "inputs", "outputs", "journal", "batch_types", "archive", "same_origin"),
         *("candidates", "centerface", "retinaface", "second_look"),
     ),
     3: (
@@ -100,7 +100,7 @@ ONLY = {
     "PIL": ("image_",),
     "yaml": ("manifest", "share"),
     "gradio": ("page", "service"),
-    "spaces": ("page",),
+    "spaces": ("zerogpu",),
     "facexlib": ("retinaface", "parse"),
     "argparse": ("cli",),
 }

@@ -196,9 +196,9 @@ def test_a_change_keeps_the_engines_that_are_loaded(desk: WeightsDesk, hub: Hub)
     desk.download("a", "Mine-64", token="", consent=True, wish=Wish(limits=QUICK))
     assert desk.in_use() == ("Mine-64",)
     branch = desk._desk.restorer.branches[0]
-    desk._use("gpen-demo-256")
+    desk.use("gpen-demo-256")
     assert desk._desk.restorer.branches[0] is branch
-    desk._use("Mine-64")
+    desk.use("Mine-64")
     assert desk._desk.restorer.branches[0] is not branch
 
 
