@@ -62,6 +62,7 @@ class Desk:
         loaded = {branch.name: branch for branch in self.restorer.branches if branch.name != changed}
         branches = tuple(loaded.get(branch.name, branch) for branch in restorer.branches)
         new = {field.name: getattr(restorer, field.name) for field in fields(Restorer)}
+        self._samples.clear()
         # Of the same class: a service has put one of its own here, that watches.
         self.restorer = replace(self.restorer, **{**new, "branches": branches})
 

@@ -19,6 +19,7 @@ from gpen_zoo.desk import Desk
 from gpen_zoo.examples import make_examples
 from gpen_zoo.page_api import add_api
 from gpen_zoo.page_batch import batch_tab
+from gpen_zoo.page_help import help_tab
 from gpen_zoo.page_labels import PICK_LANGUAGE, Labels, plain, words
 from gpen_zoo.page_restore import ASSETS, PRIVATE, key_of, restore_tab
 from gpen_zoo.page_weights import weights_tab
@@ -48,6 +49,8 @@ STRONGER = {
     "button_primary_background_fill_hover_dark": "*primary_600",
     "block_label_text_color": "*primary_800",
     "block_title_text_color": "*primary_800",
+    "block_label_background_fill_dark": "*primary_700",
+    "block_title_background_fill_dark": "*primary_700",
     "checkbox_label_background_fill_selected": "*primary_700",
     "checkbox_label_background_fill_selected_dark": "*primary_700",
     "checkbox_background_color_selected": "*primary_700",
@@ -94,6 +97,8 @@ def build(zoo: Zoo | None = None) -> Page:
                 batch_tab(batches, labels)
             with labels(gr.Tab, label="ui.tab_weights", id="weights"):
                 table = weights_tab(weights, lang, labels)
+            with labels(gr.Tab, label="ui.tab_help", id="help") as tab:
+                help_tab(zoo, tab)
         plain(f'<p class="quiet">{words("ui.privacy")}</p>', elem_id="privacy")
         add_api(desk, batches, zoo)
         lang.change(None, lang, labels.components, js=labels.switch(), **PRIVATE)

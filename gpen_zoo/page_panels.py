@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -92,6 +92,21 @@ def duration(seconds: float) -> str:
 def empty() -> str:
     """In place of before/after, while there is nothing to compare."""
     return tag("div", tag("p", words("ui.idle")), cls="gz-empty quiet")
+
+
+def examples(photos: Sequence[Path]) -> str:
+    """A row of photos to try."""
+    buttons = (
+        tag(
+            "button",
+            tag("img", src=address(path), alt=""),
+            tag("span", words("ui.example", number=place + 1), cls="unseen"),
+            type="button",
+            data_place=place,
+        )
+        for place, path in enumerate(photos)
+    )
+    return tag("p", words("ui.examples"), cls="gz-heading") + tag("div", *buttons, cls="examples")
 
 
 def compare(before: Path, after: Path, *, full: bool) -> str:

@@ -68,14 +68,7 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
                 )
             status = plain("", elem_id="status")
             if samples:
-                shown = labels(
-                    gr.Dataset,
-                    label="ui.examples",
-                    components=[gr.Image(visible=False)],
-                    samples=[[str(path)] for path in samples],
-                    type="index",
-                    elem_id="examples",
-                )
+                shown = plain(page_panels.examples(samples), elem_id="examples", js_on_load=script("examples.js"))
             with labels(gr.Accordion, label="ui.more", open=False, elem_id="more"):
                 aligned = labels(gr.Checkbox, label="ui.aligned", info="ui.aligned_info", elem_id="aligned")
                 branch = labels(
@@ -218,16 +211,18 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
         paths = desk.full_size(key_of(request))
         return gr.skip() if isinstance(paths, Note) else page_panels.compare(*paths, full=True)
 
-    def on_sample(number: int, request: gr.Request) -> list[Any]:
-        key, path = key_of(request), str(samples[number])
-        answer = desk.try_sample(key, path)
+    def on_sample(event: gr.EventData, request: gr.Request) -> list[Any]:
+        key = key_of(request)
+        answer = desk.try_sample(key, str(samples[int(event.place)]))
         reset: list[Any] = [True, False, "face", "auto", False, False, 0]
         if isinstance(answer, Note):
-            return [path, page_panels.problem(answer), page_panels.empty(), "", *reset, *nothing]
+            return [None, page_panels.problem(answer), page_panels.empty(), "", *reset, *nothing]
+        # Not the example itself: Gradio deletes in time what has been in a field.
+        field = str(answer.before)
         if answer.result is None:
             told = page_panels.looked_at(answer, device)
-            return [path, told, page_panels.empty(), page_panels.strip(answer), *reset, *nothing]
-        shown = [path, page_panels.finished(answer), pair_of(answer), page_panels.strip(answer)]
+            return [field, told, page_panels.empty(), page_panels.strip(answer), *reset, *nothing]
+        shown = [field, page_panels.finished(answer), pair_of(answer), page_panels.strip(answer)]
         return [*shown, *reset, *finish(key)]
 
     choices = [strength, auto, aligned, mask, tone, grain, largest, min_size]
@@ -260,7 +255,7 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
     pair.full_size(on_full_size, None, pair, concurrency_limit=2, **PRIVATE)
     if samples:
         back = [auto, aligned, mask, tone, grain, largest, min_size]
-        shown.click(on_sample, shown, [photo, status, pair, faces, *back, *finished], **PRIVATE)
+        shown.try_one(on_sample, None, [photo, status, pair, faces, *back, *finished], **PRIVATE)
 
 
 def chosen(
