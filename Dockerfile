@@ -14,14 +14,14 @@ RUN pip install --no-cache-dir $(grep -E '^(torch|torchvision|numpy)[><=]' requi
  && pip install --no-cache-dir --no-build-isolation -r requirements.txt
 
 COPY . .
-RUN useradd --create-home --uid 1000 zoo && mkdir -p /data && chown zoo /data
+RUN pip install --no-cache-dir --no-deps --no-build-isolation . \
+ && useradd --create-home --uid 1000 zoo && mkdir -p /data && chown zoo /data
 USER zoo
 ENV GPEN_ZOO_HOME=/data \
     GRADIO_ANALYTICS_ENABLED=False \
-    GRADIO_SERVER_NAME=0.0.0.0 \
     PYTHONUNBUFFERED=1
 VOLUME /data
 EXPOSE 7860
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-  CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/gradio_api/app_id', timeout=4)"]
-CMD ["python", "app.py"]
+  CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/healthz', timeout=4)"]
+CMD ["gpen-zoo", "serve", "--host", "0.0.0.0"]

@@ -64,7 +64,7 @@ def load_detector(zoo: Zoo) -> Detector:
     A RetinaFace file that fails verification is passed over here and told by `zoo.problems()`.
     """
     for entry in zoo.entries:
-        if entry.architecture.family == "RetinaFace" and zoo.path_of(entry).is_file():
+        if entry.architecture.family == "RetinaFace" and zoo.present(entry):
             try:
                 return retinaface_detector(read_state_dict(zoo.locate(entry.name)))
             except GpenError as error:
@@ -78,7 +78,7 @@ def load_parser(zoo: Zoo) -> Parser | None:
     A ParseNet file that fails verification is passed over here and told by `zoo.problems()`.
     """
     for entry in zoo.entries:
-        if entry.architecture.family == "ParseNet" and zoo.path_of(entry).is_file():
+        if entry.architecture.family == "ParseNet" and zoo.present(entry):
             try:
                 return parsenet_parser(read_state_dict(zoo.locate(entry.name)))
             except GpenError as error:

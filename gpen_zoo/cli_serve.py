@@ -20,7 +20,9 @@ N = TypeVar("N", int, float)
 
 def add_commands(to: Any, command: Command, lang: Lang) -> None:
     """Both commands with their flags."""
-    command(to, "doctor", "cli.doctor", run_doctor).add_argument("--json", action="store_true")
+    doctor = command(to, "doctor", "cli.doctor", run_doctor)
+    doctor.add_argument("--json", action="store_true")
+    doctor.add_argument("--plans", action="store_true", help=say("cli.plans", lang))
     serve = command(to, "serve", "cli.serve", run_serve)
 
     def add(flag: str, words: str, **more: Any) -> None:
@@ -51,6 +53,8 @@ def at_least(least: N) -> Callable[[str], N]:
 def run_doctor(args: argparse.Namespace, lang: Lang) -> int:
     from gpen_zoo.doctor import examine
 
+    if args.plans:
+        return run_plans(lang)
     found = examine(open_zoo())
     if args.json:
         write_json("-", found.as_dict())
@@ -66,6 +70,20 @@ def run_doctor(args: argparse.Namespace, lang: Lang) -> int:
         print(f"  {say(problem, lang)} [{problem.code}]")
     if not found.problems:
         print("  " + say("cli.doctor_fine", lang))
+    return OK
+
+
+def run_plans(lang: Lang) -> int:
+    """Which plan machines with 2 to 24 GB get for each branch of the manifest, by the code that plans a run."""
+    from gpen_zoo.architecture import Config
+    from gpen_zoo.budget import plans_table
+
+    restorers = [e for e in open_zoo().entries if e.role == "restorer" and e.architecture.family == "GPEN"]
+    branches = {e.name: Config(**dict(e.architecture.params)) for e in restorers}  # type: ignore[arg-type]
+    for device, title in (("cuda", "cli.plans_cuda"), ("cpu", "cli.plans_cpu")):
+        print(say(title, lang))
+        for row in plans_table(branches, device):
+            print(f"  {row.branch:<14} {row.gigabytes:>3} GB  {row.bytes / 1e9:5.1f} GB  {row.plan}")
     return OK
 
 

@@ -29,6 +29,10 @@ PACKAGES = (
     "scikit-image",
     "matplotlib",
     "PyYAML",
+    "fastapi",
+    "uvicorn",
+    "tqdm",
+    "prometheus-client",
 )
 
 
