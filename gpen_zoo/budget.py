@@ -75,6 +75,8 @@ def weight_bytes(branch: Branch, dtype: str) -> int:
         kept = 4 if _local(branch, side) else e
         total += 9 * width * branch.width(low) * e  # encoder
         total += _styled_bytes(2 * branch.width(low), width, kept, style) + _styled_bytes(2 * width, width, kept, style)
+        if _winograd(branch, side, dtype):
+            total += (36 - 9) * 2 * width * width * e
         total += _rgb_bytes(width, style)
     return total
 
@@ -111,7 +113,7 @@ def activation_bytes(branch: Branch, dtype: str, *, batch: int = 1, tile: int = 
             work = max((5 if last else 4) * width * e, 2 * width * e + 3 * 4 * 3) * part + weights
             peak = max(peak, held + kept + picture + work)
         else:
-            work = n * 8 * width * side**2 * e
+            work = n * (16 if _winograd(branch, side, dtype) else 8) * width * side**2 * e
             peak = max(peak, held + picture + work)
         held += kept + picture - n * 3 * (side // 2) ** 2 * 4
         held -= n * 2 * branch.width(side // 2) * (side // 2) ** 2 * e
@@ -191,7 +193,11 @@ def _on_device(branch: Branch, device: str, dtype: str, half: str | None) -> lis
         plans += [Plan(device=device, dtype=dtype, tile=tile) for tile in TILES if tile < branch.size]
     if dtype == "float32" and half is not None:
         plans.append(replace(plans[-1], dtype=half))
-    return list(dict.fromkeys(plans))
+    rungs = plans[:1]
+    for plan in plans[1:]:
+        if plan_bytes(branch, plan) < plan_bytes(branch, rungs[-1]):  # else it would fail where the last one did
+            rungs.append(plan)
+    return rungs
 
 
 def _smallest_tile(branch: Branch) -> int:
@@ -206,6 +212,11 @@ def _sides(branch: Branch) -> list[int]:
 def _local(branch: Branch, side: int) -> bool:
     """network_fast's rule for stages that run in tiles: their activations outnumber their weights."""
     return 9 * branch.width(side) <= (side // 2) ** 2
+
+
+def _winograd(branch: Branch, side: int, dtype: str) -> bool:
+    """network_fast's rule for convolutions on a CPU; counted everywhere, since it only makes plans more careful."""
+    return dtype == "float32" and side >= 32 and 2 * branch.width(side) >= 512 and not _local(branch, side)
 
 
 def _styled_bytes(inputs: int, outputs: int, e: int, style: int) -> int:

@@ -12,6 +12,7 @@ What differs from network.py, and why:
 * Those large stages are local once the style is known, so they can run in spatial tiles, which gives the same result
   (stage_tiles.py has the halos). On a CPU a tile that fits the cache is also what makes them fast: fresh memory of
   the size of a whole stage costs more in page faults than the arithmetic on it.
+* Wide float32 layers on a CPU take Winograd's convolution (winograd.py), with a quarter of the multiplications.
 * The widest encoder feature is recomputed from the picture wherever it is read instead of being kept.
 """
 
@@ -28,6 +29,9 @@ from torch.nn import functional as F
 
 from gpen_zoo.network import EPS, GAIN, LR_MLP, SLOPE, Config, fir_kernel
 from gpen_zoo.stage_tiles import Span, cut, down_source, grown, place, tiles, up_source
+from gpen_zoo.winograd import convolve, transformed
+
+WINOGRAD_INPUTS, WINOGRAD_SIDE = 512, 32
 
 Style: TypeAlias = dict[str, Tensor]  # name of a modulated convolution → float32 (N, inputs)
 
@@ -45,7 +49,7 @@ class Prepared:
         stages = config.size.bit_length() - 3
         self.down = [_Down(source, f"ecd{stage}.0") for stage in range(1, stages + 1)]
         self.start = source.rounded(source.tensor("generator.input.input") / GAIN)
-        self.start_conv = _Styled(source, "generator.conv1", up=False)
+        self.start_conv = _Styled(source, "generator.conv1")
         self.start_rgb = _Rgb(source, "generator.to_rgb1")
         self.up = [_Up(source, stage, 8 << stage) for stage in range(stages)]
 
@@ -193,14 +197,20 @@ class _Down:
 class _Styled:
     """A modulated 3×3 convolution, the encoder feature put beside its result, leaky ReLU over both."""
 
-    def __init__(self, source: _Source, name: str, *, up: bool, local: bool = False) -> None:
+    def __init__(self, source: _Source, name: str, *, up: bool = False, local: bool = False, side: int = 4) -> None:
         self.name = f"{name}.conv"
         weight = source.scaled(f"{name}.conv.weight")
         self.power = weight.square().sum((2, 3))
         self.outputs = len(weight)
         # conv_transpose2d wants inputs first. A weight that is still to be modulated is rounded after that.
         weight = (weight.transpose(0, 1) if up else weight) * GAIN
-        self.weight = weight.contiguous(memory_format=torch.channels_last) if local else source.rounded(weight)
+        self.winograd = not (up or local) and by_winograd(source, weight, side)
+        if self.winograd:
+            self.weight = transformed(weight)
+        elif local:
+            self.weight = weight.contiguous(memory_format=torch.channels_last)
+        else:
+            self.weight = source.rounded(weight)
         taps = source.taps(self.outputs, 4.0)
         self.taps = (taps if local else source.rounded(taps)) if up else None
         bias = source.rounded(source.tensor(f"{name}.activate.bias"))
@@ -216,6 +226,8 @@ class _Styled:
         if self.taps is not None:
             y = F.conv_transpose2d(x, self.weight, stride=2)
             y = F.conv2d(y, self.taps, padding=1, groups=self.outputs)
+        elif self.winograd:
+            y = convolve(x, self.weight)
         else:
             y = F.conv2d(x, self.weight, padding=1)
         y = torch.addcmul(self.bias[:, None, None], y, d[:, :, None, None].to(y.dtype))
@@ -260,7 +272,7 @@ class _Up:
         self.side = side
         self.local = 9 * width <= (side // 2) ** 2  # weights of the first convolution ≤ activations it reads
         self.first = _Styled(source, f"generator.convs.{2 * stage}", up=True, local=self.local)
-        self.second = _Styled(source, f"generator.convs.{2 * stage + 1}", up=False, local=self.local)
+        self.second = _Styled(source, f"generator.convs.{2 * stage + 1}", local=self.local, side=side)
         self.rgb = _Rgb(source, f"generator.to_rgbs.{stage}")
 
     def __call__(
@@ -321,6 +333,12 @@ class _Up:
         y = cut(F.conv2d(y, second, self.second.bias, padding=1), rows, columns, top, left)
         beside = self.second.beside(cut(part, rows, columns, top, left))
         return F.leaky_relu_(torch.cat((y, beside), 1), SLOPE)
+
+
+def by_winograd(source: _Source, weight: Tensor, side: int) -> bool:
+    """Where it wins and its rounding is welcome: below 512 inputs or 32 px the transforms cost what they save."""
+    wide = weight.shape[1] >= WINOGRAD_INPUTS and side >= WINOGRAD_SIDE
+    return wide and source.device.type == "cpu" and source.dtype == torch.float32
 
 
 def empty_like(x: Tensor, channels: int, side: int) -> Tensor:

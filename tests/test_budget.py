@@ -53,12 +53,16 @@ def stored_bytes(thing: Any, seen: set[int]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("config", "batch"), [(Config(64, 64, 2, 2, 0.125), 3), (Config(256, 64, 2, 1, 0.25), 1), (Config(512, 64, 2), 0)]
+    ("config", "batch"),
+    [
+        (Config(64, 64, 2, 2, 0.125), 3),
+        (Config(32, 64, 1, 2, 0.5), 2),  # wide enough for Winograd's convolution
+        (Config(256, 64, 2, 1, 0.25), 1),
+        (Config(512, 64, 2, 2, 0.125), 1),
+    ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_bytes_agree_with_the_allocator(config: Config, batch: int, dtype: str) -> None:
-    if not batch:  # the widths of the official 512 branch, an eighth of them: heavier ones belong to benchmarks
-        config, batch = replace(config, narrow=0.125), 1
     torch.manual_seed(0)
     fast = prepare(GPEN.from_config(config).eval(), device=torch.device("cpu"), dtype=getattr(torch, dtype))
     weights = weight_bytes(config, dtype) / stored_bytes(fast, set())
