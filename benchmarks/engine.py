@@ -88,7 +88,7 @@ def speed(sizes: tuple[int, ...]) -> Iterator[str]:
         fast = {f"prepared {name}": prepare(net, device=CPU, dtype=dtype) for name, dtype in DTYPES.items()}
         prepared = {name: partial(run, x, tile=CACHE_TILE) for name, run in fast.items()}
         slow = {AUTHOR: partial(AuthorStyle(net.state_dict()), x), "network.py": partial(without_gradient, net, x)}
-        seconds, results = interleaved({**slow, **prepared}, {512: 3, 1024: 2, 2048: 1}[size], warm_up=size == 512)
+        seconds, results = interleaved({**slow, **prepared}, {1024: 2, 2048: 1}.get(size, 3), warm_up=size < 1024)
         again, _ = interleaved(prepared, 3)
         for name in seconds:
             best = min(seconds[name], again.get(name, seconds[name]))
