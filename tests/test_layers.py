@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,91 +13,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "gpen_zoo"
 
-# Row of each module; a module imports from its own row or from rows above it, never from below.
-ROWS: dict[int, tuple[str, ...]] = {
-    0: ("hints", "budget", "basicsr_shim", "lanes"),
-    1: ("types", "errors", "logs", "architecture", "network"),
-    2: (
-        *("image_sniff", "image_names", "image_meta", "image_pixels", "image_rescue", "image_io", "tone"),
-        *(
-            "manifest",
-            "weightfile",
-            "transport",
-            "fetch",
-            "lock",
-            "mutex",
-            "align",
-            "masks",
-            "match",
-            "grain",
-            "paste",
-            "options",
-            "network_fast",
-        ),
-        *("parse", "choice", "strength", "verdicts"),
-        *("stage_tiles", "winograd", "device", "tiling"),
-        *("deadline", "timeline", "isolated", "sizing", "inputs", "outputs", "journal", "batch_types", "archive", "same_origin"),
-        *("candidates", "centerface", "retinaface", "second_look"),
-    ),
-    3: (
-        "zoo",
-        "shelf",
-        "inventory",
-        "sources",
-        "convert",
-        "identify",
-        "obtain",
-        "adopt",
-        "share",
-        "detect",
-        "drawn",
-        "branches",
-        "engine",
-        "previews",
-        "examples",
-        "detection_cache",
-    ),
-    4: ("restore",),
-    5: (
-        "__init__",
-        "batch",
-        "pace",
-        "waiting",
-        "sessions",
-        "desk",
-        "batch_desk",
-        "weights_desk", "zerogpu", "preload",
-        "doctor",
-        "metrics",
-        "watch",
-        "degrade",
-        "measures",
-        "evaluate",
-    ),
-    6: (
-        "page",
-        "page_labels",
-        "page_panels",
-        "page_restore",
-        "page_batch",
-        "page_weights_panels",
-        "page_weights",
-        "page_help",
-        "page_api",
-        "service_api",
-        "service",
-        "console",
-        "cli_totals",
-        "cli_flags",
-        "cli_restore",
-        "cli_weights",
-        "cli_serve",
-        "cli_eval",
-        "cli",
-    ),
-    7: ("__main__",),
-}
-ROW = {module: row for row, modules in ROWS.items() for module in modules}
+
+def rows() -> dict[str, int]:
+    """Row of each module, read off the table in ARCHITECTURE.md: `| 2 | `align` `paste` | what they do |`."""
+    table = re.findall(r"^\| (\d) \| ((?:`\w+` ?)+)\|", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.M)
+    return {module: int(row) for row, modules in table for module in re.findall(r"\w+", modules)}
+
+
+ROW = rows()
 ONLY = {
     "PIL": ("image_",),
     "yaml": ("manifest", "share"),
@@ -132,7 +56,7 @@ def imports(path: Path) -> set[str]:
 MODULES = sorted(p.stem for p in PACKAGE.glob("*.py"))
 
 
-def test_every_module_has_a_row() -> None:
+def test_the_table_in_architecture_names_every_module() -> None:
     assert sorted(ROW) == MODULES
 
 
