@@ -48,20 +48,25 @@ def batch_tab(desk: BatchDesk, labels: Labels) -> None:
             strength = labels(
                 gr.Slider, label="ui.strength", minimum=0, maximum=1, value=1, step=0.05, elem_id="batch-strength"
             )
+            auto = labels(gr.Checkbox, label="ui.auto", value=True, elem_id="batch-auto")
             kind = labels(gr.Dropdown, label="ui.batch_format", choices=FORMATS, value="", elem_id="batch-format")
         with gr.Column(scale=3, min_width=320):
             status = plain("", elem_id="batch-status")
             download = labels(gr.DownloadButton, label="ui.batch_download", interactive=False, elem_id="batch-download")
             table = plain("", elem_id="batch-table")
 
-    def press_run(files: list[str] | None, strength: float, kind: str, request: gr.Request) -> Iterator[list[Any]]:
+    def press_run(
+        files: list[str] | None, strength: float, auto: bool, kind: str, request: gr.Request
+    ) -> Iterator[list[Any]]:
         key = key_of(request)
         off = gr.update(value=None, interactive=False)
         running = [off, gr.update(interactive=False), gr.update(interactive=True)]
         resting = [gr.update(interactive=True), gr.update(interactive=False)]
 
         def work(tell: Any) -> Batch | Note:
-            return desk.restore(key, files or [], Options(strength=strength), kind or None, tell)
+            return desk.restore(
+                key, files or [], Options(strength=None if auto else float(strength)), kind or None, tell
+            )
 
         yield [tag("div", tag("p", words("ui.stage_read")), cls="gz-panel working", role="status"), "", *running]
         for news in watched(work, lambda: desk.stop(key)):
@@ -76,8 +81,13 @@ def batch_tab(desk: BatchDesk, labels: Labels) -> None:
     def press_stop(request: gr.Request) -> None:
         desk.stop(key_of(request))
 
+    strength.input(None, None, auto, js="() => false", **PRIVATE)
     run.click(
-        press_run, [files, strength, kind], [status, table, download, run, stop], concurrency_limit=AT_ONCE, **PRIVATE
+        press_run,
+        [files, strength, auto, kind],
+        [status, table, download, run, stop],
+        concurrency_limit=AT_ONCE,
+        **PRIVATE,
     )
     stop.click(press_stop, None, None, queue=False, **PRIVATE)
 

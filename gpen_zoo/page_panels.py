@@ -137,7 +137,9 @@ def strip(session: Session) -> str:
     if not session.faces:
         return ""
     items = (_face(face, session) for face in session.faces)
-    return tag("p", words("ui.faces"), cls="gz-heading") + tag("ul", *items, cls="strip")
+    return tag("p", words("ui.faces"), cls="gz-heading") + tag(
+        "ul", *items, cls="strip", data_photo=session.folder.name
+    )
 
 
 def _face(face: FaceReport, session: Session) -> str:

@@ -23,14 +23,7 @@ ASSETS = Path(__file__).parent / "assets"
 SHOWN_BY_BROWSERS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF")
 AT_ONCE = 30  # handlers that may wait for the engine; the line itself is shorter
 # Read when the server is asked: of events that came while it was busy Gradio keeps the last, with the first one's data.
-READ_STRIP = """() => {
-  const strip = document.querySelector('#faces');
-  return {
-    ticked: [...strip.querySelectorAll('input[type=checkbox]:checked')].map(box => +box.dataset.face),
-    own: Object.fromEntries(
-      [...strip.querySelectorAll('li.personal input[type=range]')].map(range => [range.dataset.face, +range.value])),
-  };
-}"""
+READ_STRIP = "() => document.querySelector('#faces').chosen"
 MASKS = [("ui.mask_face", "face"), ("ui.mask_hair", "face+hair"), ("ui.mask_crop", "crop")]
 TONES = [("ui.tone_auto", "auto"), ("ui.tone_colour", "colour"), ("ui.tone_toned", "toned"), ("ui.tone_grey", "grey")]
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}

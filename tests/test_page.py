@@ -179,9 +179,12 @@ def test_a_face_has_a_strength_of_its_own(browser: Browser, served: Served, phot
     for _ in range(4):
         own.press("ArrowLeft")
     expect(page.locator("#faces .value")).to_have_text("0.80")
-    page.locator("#strength input[type=range]").press("ArrowLeft")
+    page.locator("#strength input[type=range]").press("ArrowLeft")  # while the server is still busy with the face
     expect(page.locator("#download")).to_be_enabled()
+    page.wait_for_timeout(1500)
     expect(page.locator("#faces .value")).to_have_text("0.80")
+    page.locator("#report-box > button").click()
+    expect(page.locator("#report")).to_contain_text(re.compile(r'"strengths":\s*{\s*"1":\s*0.8'))
     page.locator("#faces .reset").click()
     expect(page.locator("#faces .value")).to_have_text("0.95")
     leave(page)

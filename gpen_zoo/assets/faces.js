@@ -1,10 +1,23 @@
-// The face strip. What was chosen is read from it when the server is asked (see READ_STRIP in page_restore.py).
-const tell = () => trigger('input');
+// The face strip. What was chosen for a photo is kept here, because an answer of the server may be older than the last
+// touch; the server reads it from `chosen` when it is asked (see READ_STRIP in page_restore.py).
+let photo = '';
+let own = {};
+let ticks = {};
+const each = work => { for (const item of element.querySelectorAll('li')) work(item, item.querySelector('[type=checkbox]'), item.querySelector('[type=range]')); };
+const tell = () => {
+  const ticked = [];
+  each((item, box) => { if (box.checked) ticked.push(+box.dataset.face); });
+  element.closest('#faces').chosen = {ticked, own};
+  trigger('input');
+};
+const show = (item, range) => { item.querySelector('.value').textContent = (+range.value).toFixed(2); };
 element.addEventListener('input', event => {
-  const item = event.target.closest('li');
-  if (event.target.type === 'range') {
-    item.classList.add('personal');
-    item.querySelector('.value').textContent = (+event.target.value).toFixed(2);
+  const face = event.target.dataset.face;
+  if (event.target.type === 'checkbox') ticks[face] = event.target.checked;
+  else {
+    own[face] = +event.target.value;
+    event.target.closest('li').classList.add('personal');
+    show(event.target.closest('li'), event.target);
   }
   tell();
 });
@@ -12,18 +25,21 @@ element.addEventListener('click', event => {
   const thumb = event.target.closest('.thumb');
   if (thumb) thumb.setAttribute('aria-pressed', thumb.getAttribute('aria-pressed') !== 'true');
   const reset = event.target.closest('.reset');
-  if (reset) { reset.closest('li').classList.remove('personal'); tell(); }
-});
-// Gradio would set a changed `value` at once, under the hand that drags the slider; and an answer to an earlier step
-// may arrive after the last one: then the slider in use is ahead, and tells again.
-watch('value', () => {
-  for (const input of element.querySelectorAll('input')) {
-    if (input.type === 'checkbox') input.checked = input.hasAttribute('checked');
-    else if (input !== document.activeElement) input.value = input.dataset.at;
-    else if (+input.value !== +input.dataset.at) {
-      input.closest('li').classList.add('personal');
-      input.closest('li').querySelector('.value').textContent = (+input.value).toFixed(2);
-      tell();
-    }
+  if (reset) {
+    delete own[reset.closest('li').querySelector('[type=range]').dataset.face];
+    reset.closest('li').classList.remove('personal');
+    tell();
   }
+});
+watch('value', () => {
+  const now = element.querySelector('ul')?.dataset.photo ?? '';
+  if (now !== photo) [photo, own, ticks] = [now, {}, {}];
+  each((item, box, range) => {
+    box.checked = ticks[box.dataset.face] ?? box.hasAttribute('checked');
+    if (!range) return;
+    const mine = range.dataset.face in own;
+    item.classList.toggle('personal', mine);
+    range.value = mine ? own[range.dataset.face] : range.dataset.at;
+    show(item, range);
+  });
 });
