@@ -40,6 +40,7 @@ from gpen_zoo.logs import request_id
 from gpen_zoo.metrics import Metrics, State
 from gpen_zoo.options import options_from_json
 from gpen_zoo.page import Page, build
+from gpen_zoo.same_origin import SameOrigin
 from gpen_zoo.service_api import answer, refusal
 from gpen_zoo.types import RestoreResult
 from gpen_zoo.waiting import Line, Stopped
@@ -175,6 +176,7 @@ def create(zoo: Zoo | None = None, limits: Limits | None = None, page: Page | No
 
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.service = service
+    app.add_middleware(SameOrigin)  # inside the next one, so that refusals are counted too
     app.add_middleware(_Told, service=service)
 
     # HEAD too: probes use it, and it would fall through to the page, which knows no such address.

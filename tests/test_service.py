@@ -161,6 +161,8 @@ def test_refusals_say_what_and_have_the_right_status(tmp_path: Path) -> None:
         assert refused("", b"<html></html>") == (422, "I01")
         assert refused("", b"") == (422, "I01")
         assert refused("", b"x" * (1 << 20) + b"y") == (413, "I25")
+        elsewhere = client.post("/v1/restore", content=body, headers={"Origin": "https://elsewhere.example"})
+        assert elsewhere.status_code == 403, "a page of another site uses nobody's browser to work here"
 
         def endless() -> Iterator[bytes]:
             for _ in range(64):
