@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gpen_zoo.detect import embedded_detector, retinaface_detector
+from gpen_zoo.device import check_device
 from gpen_zoo.engine import Engine, load_engine
 from gpen_zoo.errors import GpenError, WeightMissing, WeightWrongKind
 from gpen_zoo.manifest import Entry
@@ -49,8 +50,10 @@ def pick_branch(side: float, branches: Sequence[Branch]) -> Branch:
 def load_branches(zoo: Zoo, name: str, device: str, precision: str) -> tuple[Branch, ...]:
     """The branch of a restorer's name or alias, or for `auto` every installed one, by size.
 
-    Raises WeightMissing, WeightCorrupt or WeightWrongKind. Files are verified now, tensors read on first use.
+    Raises WeightMissing, WeightCorrupt, WeightWrongKind, or OptionsInvalid for a device that is not there. Files are
+    verified now, tensors read on first use.
     """
+    check_device(device)
     entries = zoo.restorers() if name == "auto" else (_restorer(zoo, name),)
     branches = tuple(_branch(entry, zoo.locate(entry.name), device, precision) for entry in entries)
     if not branches:

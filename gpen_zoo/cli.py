@@ -34,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = args.run(args, lang)
     except GpenError as error:
         complain(error.note, lang)
-        return USAGE if isinstance(error, OptionsInvalid) else FAILED
+        # W19: a name that no weight has
+        return USAGE if isinstance(error, OptionsInvalid) or error.code == "W19" else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     return code

@@ -10,13 +10,14 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpen_zoo.cli_flags import STDOUT, device_of, settings_of
 from gpen_zoo.cli_totals import Totals, laps_table, tell_result
 from gpen_zoo.console import FAILED, INTERRUPTED, OK, complain, open_zoo, write_json
-from gpen_zoo.errors import OptionsInvalid
+from gpen_zoo.errors import OptionsInvalid, PathInaccessible
 from gpen_zoo.hints import Lang, Note, note, say
 from gpen_zoo.types import REPORT_VERSION
 
@@ -55,6 +56,7 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
     inputs = find_inputs(args.input, recursive=args.recursive, without=without)
     if one_file and len(inputs.photos) > 1:
         raise OptionsInvalid("U08", count=len(inputs.photos), path=args.output)
+    check_report_places(args)
     zoo = open_zoo()
     restorer = load(args.model, zoo=zoo, device=device_of(args, lang), precision=args.precision)
     totals = Totals()
@@ -78,14 +80,14 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
             answers = stack.enter_context(closing(run_batch(jobs, restorer, settings, cache=cache, timeline=timeline)))
             for done in shown(answers, len(jobs), args.quiet, lang, stack):
                 totals.add(done)
+                if args.output == STDOUT and done.error is None:
+                    done = sent(done, settings.format, settings.quality)
                 if args.json is not None:
                     reports.append(report_of(done))
                 log_photo(done)
                 keep(done, target, journal, lang)
                 if done.error is not None:
                     complain(done.error, lang, done.job.label)
-                elif args.output == STDOUT:
-                    send(done, settings.format, settings.quality)
                 elif not args.quiet:
                     tell_result(done, lang, told, words)
                 if done.error is not None and done.error.code == DISK_FULL:
@@ -107,6 +109,16 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
     if args.quiet or totals.count != 1 or code == INTERRUPTED:
         print(say("cli.statistics", lang, **totals.as_words()), file=words)
     return code or (FAILED if totals.failed or stopped else OK)
+
+
+def check_report_places(args: argparse.Namespace) -> None:
+    """Reports are written last; that their files can be written is found out first, not after a night's work."""
+    for path in (args.json, args.profile, args.trace):
+        if path not in (None, STDOUT):
+            try:
+                Path(path).open("ab").close()
+            except OSError as error:
+                raise PathInaccessible("I22", path=path, reason=error.strerror or error) from error
 
 
 def plan(
@@ -172,13 +184,15 @@ def keep(done: Done, target: Path, journal: Journal | None, lang: Lang) -> None:
         log_error(target, done.job.label, done.error, lang)
 
 
-def send(done: Done, format: str | None, quality: int | None) -> None:
-    """The restored photo to standard output."""
-    from gpen_zoo.image_io import encode
+def sent(done: Done, format: str | None, quality: int | None) -> Done:
+    """Write the restored photo to standard output; the same photo, with a notice where its format had to change."""
+    from gpen_zoo.image_io import encode, output_format
 
     assert done.result is not None
+    _, why = output_format(done.result.image, format)
     sys.stdout.buffer.write(encode(done.result.image, format=format, quality=quality))
     sys.stdout.buffer.flush()
+    return done if why is None else replace(done, result=replace(done.result, notes=(*done.result.notes, why)))
 
 
 def report_of(done: Done) -> dict[str, Any]:

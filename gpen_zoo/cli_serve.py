@@ -89,8 +89,9 @@ def run_plans(lang: Lang) -> int:
 
 def run_serve(args: argparse.Namespace, lang: Lang) -> int:
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
-    from gpen_zoo.service import Limits, create, serve
+    from gpen_zoo.service import Limits, bind, create, serve
 
+    listening = bind(args.host, args.port)
     limits = Limits(
         timeout=args.timeout or None,
         requests=args.max_requests,
@@ -105,7 +106,7 @@ def run_serve(args: argparse.Namespace, lang: Lang) -> int:
         if args.open:
             webbrowser.open(address)
 
-    serve(create(open_zoo(), limits), host=args.host, port=args.port, ready=ready)
+    serve(create(open_zoo(), limits), listening=listening, ready=ready)
     # Everything of ours has ended, but a thread may still be inside torch with an example photo, and the interpreter's
     # own way out would then abort the process.
     logging.shutdown()

@@ -14,6 +14,7 @@ import torch
 from torch.nn import functional as F
 
 from gpen_zoo.budget import GB, Facts
+from gpen_zoo.errors import OptionsInvalid
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,16 @@ def pick_device(device: str) -> str:
     if torch.cuda.is_available():
         return "cuda:0"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def check_device(device: str) -> None:
+    """OptionsInvalid (M07) unless torch can put a tensor on `device` (or chooses it itself: `auto`)."""
+    try:
+        torch.empty(1, device=pick_device(device))
+    except (RuntimeError, AssertionError) as error:  # AssertionError: a torch built without that kind of device
+        cards = [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+        mps = ["mps"] if torch.backends.mps.is_available() else []
+        raise OptionsInvalid("M07", device=device, known=", ".join(["cpu", *cards, *mps])) from error
 
 
 def facts_of(device: str) -> Facts:

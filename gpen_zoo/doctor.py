@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import platform
 import sys
+import tempfile
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from gpen_zoo.basicsr_shim import import_basicsr
@@ -69,7 +71,7 @@ def examine(zoo: Zoo | None = None) -> Examination:
     from gpen_zoo.restore import load
 
     zoo = zoo or Zoo()
-    problems = [*_basicsr(), *_heif(), *zoo.problems()]
+    problems = [*_basicsr(), *_heif(), *_home(zoo.home), *zoo.problems()]
     branches: tuple[str, ...] = ()
     detector = "-"
     try:
@@ -104,6 +106,16 @@ def _basicsr() -> list[Note]:
         import_basicsr()
     except ImportError as error:
         return [note("E02", package="basicsr", reason=error)]
+    return []
+
+
+def _home(folder: Path) -> list[Note]:
+    """The folder itself, or the nearest one above that exists, must take new files."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        tempfile.TemporaryFile(dir=there).close()  # asking for permissions is no answer: root may, /proc still cannot
+    except OSError:
+        return [note("E04", folder=folder)]
     return []
 
 

@@ -1006,4 +1006,16 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "cli.plans": ("列出 2–24 GB 内存或显存的机器对每个分支会用的方案", "show which plan machines with 2 to 24 GB get for each branch"),
     "cli.plans_cuda": ("显卡（按显存）：分支、显存、预计占用、方案", "Graphics card, by its memory: branch, memory, bytes needed, plan"),
     "cli.plans_cpu": ("处理器（按内存）：分支、内存、预计占用、方案", "CPU, by main memory: branch, memory, bytes needed, plan"),
+    "T20": (
+        "无法在 {host} 的端口 {port} 上打开网页（{reason}）。请用 --port 换一个端口，或先结束占用它的程序。",
+        "The page cannot be opened at {host}, port {port} ({reason}). Choose another port with --port, or end the program that uses this one.",
+    ),
+    "M07": (
+        "这台机器上没有设备 {device}。可用的设备：{known}；不写 --device 则自动选择。",
+        "There is no device {device} on this machine. Available: {known}; leave --device out to have one chosen.",
+    ),
+    "E04": (
+        "权重文件夹 {folder} 无法写入，新的权重放不进去。请检查权限，或用 GPEN_ZOO_HOME 换一个位置。",
+        "The zoo folder {folder} cannot be written to, so no new weights can be kept. Check its permissions, or choose another place with GPEN_ZOO_HOME.",
+    ),
 }

@@ -13,6 +13,7 @@ import logging
 import queue
 import re
 import signal
+import socket
 import threading
 import time
 import uuid
@@ -264,8 +265,26 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(app: FastAPI, *, host: str, port: int, ready: Callable[[int], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM. ready: told the port when connections are taken; port 0 picks a free one."""
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket, taken before anything is loaded, so that a busy port is told at once. GpenError (T20)."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise GpenError("T20", host=host, port=port, reason=reason) from error
+
+
+def serve(
+    app: FastAPI,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    listening: socket.socket | None = None,
+    ready: Callable[[int], None] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM. listening: from `bind`, instead of host and port. ready: told the port when
+    connections are taken; port 0 picks a free one."""
     service: Service = app.state.service
     config = uvicorn.Config(
         app,
@@ -292,7 +311,7 @@ def serve(app: FastAPI, *, host: str, port: int, ready: Callable[[int], None] | 
         # uvicorn raises the signal once more when all is over; having been asked to stop is no failure.
         before = {which: signal.signal(which, lambda *_: None) for which in (signal.SIGINT, signal.SIGTERM)}
     try:
-        server.run()
+        server.run(sockets=None if listening is None else [listening])
     finally:
         for which, handler in before.items():
             signal.signal(which, handler)

@@ -8,6 +8,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from fastapi import Request, Response
@@ -15,7 +16,7 @@ from fastapi.responses import JSONResponse
 
 from gpen_zoo.errors import GpenError, ImageTooLarge, ImageUnreadable, InferenceTimeoutError, OptionsInvalid
 from gpen_zoo.hints import Note, note
-from gpen_zoo.image_io import encode, output_name
+from gpen_zoo.image_io import encode, output_format, output_name
 from gpen_zoo.image_sniff import format_of
 from gpen_zoo.logs import request_id
 from gpen_zoo.metrics import Metrics
@@ -128,6 +129,9 @@ def _number(text: str) -> float | str:
 
 
 def _picture(result: RestoreResult, as_json: bool) -> Response:
+    _, why = output_format(result.image)
+    if why is not None:
+        result = replace(result, notes=(*result.notes, why))
     data = encode(result.image)
     name = output_name(result.image)
     if as_json:

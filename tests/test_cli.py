@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image as Pil
 from skimage import data
 
 import gpen_zoo as gz
@@ -203,6 +205,19 @@ def test_a_photo_through_a_pipe(photos: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert np.array_equal(gz.decode(done.stdout).pixels, gz.read(photos / "wall.png").pixels)
+    assert b"[F01]" in done.stderr
+
+
+def test_a_format_that_had_to_change_is_told_in_a_pipe_too(
+    photos: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    Pil.open(photos / "wall.png").save(photos / "wall.gif")
+    assert main(["restore", "-i", str(photos / "wall.gif"), "-o", "-", "--json", str(photos / "r.json")]) == 0
+    out, err = capsysbinary.readouterr()
+    assert out.startswith(b"\x89PNG")
+    assert b"[I15]" in err
+    notes = json.loads((photos / "r.json").read_text(encoding="utf-8"))["results"][0]["notes"]
+    assert "I15" in [n["code"] for n in notes]
 
 
 def test_profile_trace_and_log_are_for_machines_too(
@@ -415,7 +430,7 @@ def test_weights(zoo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert say("cli.bundled", "zh") in capsys.readouterr().out
     assert main(["weights", "info", "GPEN-BFR-512.pth", "--lang", "zh"]) == 0
     assert "f1002c41" in capsys.readouterr().out
-    assert main(["weights", "info", "nonsense"]) == 1
+    assert main(["weights", "info", "nonsense"]) == 2
     assert main(["weights", "verify"]) == 0
     assert "[U31]" not in capsys.readouterr().err
     assert main(["weights", "download"]) == 2
@@ -496,3 +511,37 @@ def test_face_numbers() -> None:
     assert face_numbers("3, 1,") == (3, 1)
     with pytest.raises(OptionsInvalid):
         face_numbers("one")
+
+
+def test_a_busy_port_is_told_before_anything_is_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["serve", "--port", str(taken.getsockname()[1])]) == 1
+    assert "[T20]" in capsys.readouterr().err
+    assert main(["serve", "--port", "99999"]) == 1
+    assert "[T20]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("device", ["cuda:9", "foo"])
+def test_a_device_that_is_not_there_is_wrong_usage(
+    device: str, photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["restore", "-i", str(photos / "wall.png"), "-o", str(photos / "out"), "--device", device]) == 2
+    assert "[M07]" in capsys.readouterr().err
+
+
+def test_doctor_sees_a_folder_that_takes_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("GPEN_ZOO_HOME", str(tmp_path / "file" / "zoo"))
+    assert main(["doctor", "--json"]) == 0
+    assert "E04" in [p["code"] for p in json.loads(capsys.readouterr().out)["problems"]]
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(
+    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["restore", "-i", str(photos / "wall.png"), "-o", str(tmp_path / "out")]
+    assert main([*words, "--json", str(tmp_path / "absent" / "r.json")]) == 1
+    assert "[I22]" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from PIL import Image as pil
 from prometheus_client.parser import text_string_to_metric_families
 from skimage import data
 
@@ -111,6 +113,11 @@ def test_probes_numbers_and_a_photo(tmp_path: Path) -> None:
         assert answer.headers["x-gpen-faces"] == "1"
         expected = tiny(PHOTO, Options(strength=0.5)).image.pixels
         assert np.array_equal(gz.decode(answer.content).pixels, expected)
+        moving = io.BytesIO()
+        pil.fromarray(PHOTO.pixels).save(moving, "GIF")
+        changed = client.post("/v1/restore", content=moving.getvalue())
+        assert changed.headers["content-type"] == "image/png"
+        assert "I15" in changed.headers["x-gpen-notes"], "a format that had to change is told"
         report = client.post("/v1/restore?faces=2", content=body, headers={"Accept": "application/json"}).json()
         assert report["report"]["faces"][0]["note"]["code"] == "F05"
         assert report["name"] == "photo_restored.png"
@@ -119,12 +126,12 @@ def test_probes_numbers_and_a_photo(tmp_path: Path) -> None:
         assert not isinstance(session, gz.Note)
 
         read = numbers(client)
-        assert read["gpen_photos_total"] == 3
-        assert read["gpen_faces_total restored"] == 2
+        assert read["gpen_photos_total"] == 4
+        assert read["gpen_faces_total restored"] == 3
         assert read["gpen_faces_total skipped"] == 1
-        assert read["gpen_requests_total /v1/restore 200"] == 2
-        assert read["gpen_stage_seconds_count network"] == 3
-        assert read["gpen_stage_seconds_count read"] == 2
+        assert read["gpen_requests_total /v1/restore 200"] == 3
+        assert read["gpen_stage_seconds_count network"] == 4
+        assert read["gpen_stage_seconds_count read"] == 3
         assert read["gpen_ready"] == read["gpen_healthy"] == 1
         assert read["gpen_queue_length"] == read["gpen_in_flight"] == 0
         assert read["gpen_model_loaded tiny-32"] == read["gpen_model_loaded tiny-64"] == 1
