@@ -14,6 +14,7 @@ from gpen_zoo import page_panels
 from gpen_zoo.desk import Desk, Stage, Tell
 from gpen_zoo.hints import Note
 from gpen_zoo.page_labels import Labels, plain
+from gpen_zoo.page_photo import PhotoField
 from gpen_zoo.previews import LONGEST
 from gpen_zoo.sessions import Session
 from gpen_zoo.types import Mask, Options, ToneChoice
@@ -34,7 +35,7 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
     with gr.Row():
         with gr.Column(scale=2, min_width=300):
             photo = labels(
-                gr.Image,
+                PhotoField,
                 label="ui.photo",
                 placeholder="ui.drop",
                 type="filepath",
@@ -43,9 +44,6 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
                 elem_id="photo-input",
                 height=300,
             )
-            # Gradio would open the file with Pillow first and fail without a word on anything it cannot read;
-            # our decoder says what is wrong, so it gets the uploaded file itself.
-            photo.preprocess = uploaded_path  # type: ignore[method-assign]
             with gr.Row(elem_id="buttons"):
                 run = labels(
                     gr.Button, value="ui.restore", variant="primary", elem_id="restore-button", scale=3, min_width=120
@@ -286,11 +284,6 @@ def pair_of(session: Session) -> str:
 def key_of(request: gr.Request) -> str:
     """The visitor's key; Gradio makes it anew for every opened page."""
     return str(request.session_hash)
-
-
-def uploaded_path(payload: Any) -> str | None:
-    """The uploaded file itself."""
-    return payload.path if payload else None
 
 
 def script(name: str) -> str:

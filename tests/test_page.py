@@ -258,6 +258,30 @@ def test_what_is_no_picture_is_explained_before_the_work(
 
 
 @browser_test
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_what_is_no_picture_is_explained_after_a_good_photo_too(
+    browser: Browser, served: Served, photo: Path, tmp_path: Path, lang: Lang
+) -> None:
+    page = open_page(browser, served.url, lang)
+    restore(page, photo)
+    empty, web = tmp_path / "空.jpg", tmp_path / "page.jpg"
+    empty.write_bytes(b"")
+    web.write_bytes(b"<!doctype html><html></html>")
+    for path, kind in ((web, "kind.html"), (empty, "kind.empty")):
+        page.locator("#photo-input button[aria-label='Remove Image']").click()
+        expect(page.locator("#status")).to_be_empty()
+        page.locator("#photo-input input[type=file]").set_input_files(path)
+        refusal = page.locator("#status [role=alert]")
+        expect(refusal).to_contain_text(say(kind, lang), use_inner_text=True)
+        expect(page.locator("#result-slider img")).to_have_count(0)
+        expect(page.locator("#faces")).to_be_empty()
+        expect(page.locator("#download")).to_be_disabled()
+        expect(page.get_by_test_id("toast-body")).to_have_count(0)
+    assert not list(Path(gz.__file__).parent.glob("*.pyi")), "stubs that Gradio writes"
+    leave(page)
+
+
+@browser_test
 def test_kinds_of_photos(browser: Browser, served: Served, tmp_path: Path) -> None:
     """A turned phone photo, a see-through PNG, a TIFF that no browser shows, and one of 30 megapixels."""
     pixels = data.astronaut()[:400, 50:350].copy()
