@@ -18,7 +18,7 @@ import numpy as np
 
 from gpen_zoo.errors import Cancelled, GpenError, guarded
 from gpen_zoo.hints import Note, note
-from gpen_zoo.image_io import output_name, read, write
+from gpen_zoo.image_io import output_format, output_name, read, write
 from gpen_zoo.options import check_options, options_from_json
 from gpen_zoo.pace import Pace
 from gpen_zoo.previews import LONGEST, face_after, face_before, fit, write_preview
@@ -150,7 +150,7 @@ class Desk:
                 on_crop=partial.add if self._faces_shown and len(session.faces) > 1 else None,
             )
         self.pace.learn(result.faces, self._sizes())
-        session = self._with_result(partial.session, result, options)
+        session = self._with_result(partial.session, _with_format_told(result), options)
         self._keep(key, session, stop)
         return session
 
@@ -275,7 +275,7 @@ class Desk:
     def _serve(self, photo: str, options: Mapping[str, Any] | None) -> tuple[Path, dict[str, Any]]:
         chosen, image = options_from_json(options), read(photo)
         with self.line.turn():
-            result: RestoreResult = self.restorer(image, chosen)
+            result = _with_format_told(self.restorer(image, chosen))
         return write(result.image, self.sessions.new_folder() / output_name(result.image)), result.as_dict()
 
 
@@ -314,6 +314,12 @@ class _Partial:
             thumbnails={**self.session.thumbnails, number: replace(self.session.thumbnails[number], after=path)},
         )
         self._tell(self.session)
+
+
+def _with_format_told(result: RestoreResult) -> RestoreResult:
+    """With a notice when the file will not be of the format that the photo came in."""
+    told = output_format(result.image)[1]
+    return replace(result, notes=(*result.notes, told)) if told else result
 
 
 def _next_preview(session: Session) -> Path:

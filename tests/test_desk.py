@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image as pil
 from skimage import data
 
 import gpen_zoo as gz
@@ -17,6 +19,7 @@ from gpen_zoo.desk import OLD_PREVIEWS, Desk, Stage
 from gpen_zoo.examples import make_examples
 from gpen_zoo.hints import Note, note
 from gpen_zoo.pace import Pace
+from gpen_zoo.page_panels import finished
 from gpen_zoo.previews import LONGEST, THUMBNAIL, face_after, fit, write_preview
 from gpen_zoo.sessions import Session, Sessions
 from gpen_zoo.types import Image, Options
@@ -275,6 +278,35 @@ def test_the_api_answers_with_file_and_report(desk: Desk, photo: str) -> None:
     assert isinstance(refused, Note)
     assert refused.code == "U01"
     assert desk.serve(None, None) == note("S01")
+
+
+@pytest.mark.parametrize(("name", "code"), [("old.gif", "I15"), ("clear.bmp", "I28")])
+def test_a_result_in_another_format_is_told(desk: Desk, tmp_path: Path, name: str, code: str) -> None:
+    pixels = data.astronaut()[:200, 120:340]
+    photo = tmp_path / name
+    if name.endswith("gif"):
+        pil.fromarray(pixels).save(photo)
+    else:
+        header = b"BM" + struct.pack("<IHHI", 122 + pixels.size, 0, 0, 122)
+        masks = (0xFF0000, 0xFF00, 0xFF, 0xFF000000)
+        info = struct.pack("<IiiHHIIiiII4I", 108, 220, -200, 1, 32, 3, 0, 0, 0, 0, 0, *masks) + bytes(52)
+        alpha = np.full((200, 220, 1), 128, np.uint8)
+        photo.write_bytes(header + info + np.concatenate([pixels[..., ::-1], alpha], axis=2).tobytes())
+    session = restored(desk, str(photo))
+    assert session.result is not None
+    assert code in [n.code for n in session.result.notes]
+    milder = desk.blend("anna", strength(0.5))
+    assert isinstance(milder, Session)
+    assert milder.result is not None
+    assert [n["code"] for n in milder.result.as_dict()["notes"]].count(code) == 1
+    assert f'class="code">{code}<' in finished(milder)
+    path = desk.finished_file("anna")
+    assert isinstance(path, Path)
+    assert path.suffix == ".png"
+    answer = desk.serve(str(photo), {})
+    assert not isinstance(answer, Note)
+    assert answer[0].suffix == ".png"
+    assert [n["code"] for n in answer[1]["notes"]].count(code) == 1
 
 
 def test_everybody_in_line_knows_their_place() -> None:
