@@ -150,13 +150,13 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
                 yield [page_panels.finished(done), pair_of(done), page_panels.strip(done), *resting]
                 yield [gr.skip()] * 5 + finish(key)
             else:
-                yield [page_panels.problem(told.value), *after_refusal(key), *resting]
+                yield [page_panels.problem(told.value), *after_refusal(key), *resting[:2], *finish(key)]
 
     def press_stop(request: gr.Request) -> None:
         desk.stop(key_of(request))
 
     def after_refusal(key: str) -> list[Any]:
-        """Pair and faces: what there was before a stop, nothing after a photo that cannot be read."""
+        """Pair and faces: what there was before a stop, nothing after a photo that cannot be read. So does `finish`."""
         session = desk.sessions.get(key)
         if session is None:
             return [page_panels.empty(), ""]
@@ -169,7 +169,7 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
         if isinstance(answer, Note):
             # Before there is a photo the slider only sets what comes.
             told = gr.skip() if answer.code == "S02" else page_panels.problem(answer)
-            yield [told, gr.skip(), gr.skip(), *[gr.skip()] * 4]
+            yield [told, gr.skip(), gr.skip(), *finish(key)]
         elif answer.result is None:
             yield [gr.skip(), gr.skip(), page_panels.strip(answer), *[gr.skip()] * 4]
         else:

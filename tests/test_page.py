@@ -231,6 +231,15 @@ def test_work_is_stopped_in_the_middle_and_can_be_started_again(browser: Browser
     page.locator("#restore-button").click()
     expect(page.locator("#status .done")).to_be_visible(timeout=60_000)
     expect(page.locator("#faces .after")).to_have_count(12)
+    expect(page.locator("#download")).to_be_enabled()
+    page.locator("#restore-button").click()
+    expect(page.locator("#download")).to_be_disabled()
+    page.locator("#stop-button").click()
+    expect(page.locator("#status [role=alert]")).to_contain_text(say("S05", "zh"), use_inner_text=True)
+    expect(page.locator("#faces .after")).to_have_count(12)
+    with page.expect_download() as started:
+        page.locator("#download").click()
+    assert gz.read(started.value.path()).pixels.shape == gz.read(crowd).pixels.shape
     leave(page)
 
 
