@@ -24,7 +24,13 @@ ASSETS = Path(__file__).parent / "assets"
 SHOWN_BY_BROWSERS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "AVIF")
 AT_ONCE = 30  # handlers that may wait for the engine; the line itself is shorter
 # Read when the server is asked: of events that came while it was busy Gradio keeps the last, with the first one's data.
-READ_STRIP = "() => document.querySelector('#faces').chosen"
+# Until the answer there is no download: it would be of what was chosen before. Gradio runs this only when it asks the
+# server, so BLOCK does the same for a change that has to wait for an earlier one.
+HOLD = "document.querySelector('#download').disabled = true"
+READ_STRIP = f"() => {{ {HOLD}; return document.querySelector('#faces').chosen }}"
+READ_OPTIONS = f"(...all) => {{ {HOLD}; return all }}"
+READ_STRENGTH = f"(strength, auto, ...rest) => {{ {HOLD}; return [strength, false, ...rest] }}"
+BLOCK = "() => ({__type__: 'update', interactive: false})"
 MASKS = [("ui.mask_face", "face"), ("ui.mask_hair", "face+hair"), ("ui.mask_crop", "crop")]
 TONES = [("ui.tone_auto", "auto"), ("ui.tone_colour", "colour"), ("ui.tone_toned", "toned"), ("ui.tone_grey", "grey")]
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
@@ -234,14 +240,10 @@ def restore_tab(desk: Desk, device: str, labels: Labels, samples: tuple[Path, ..
     adjusted = [status, pair, faces, *finished]
     # Moving the slider is a wish for that strength. In the browser, so that the server hears of both at once.
     strength.input(None, None, auto, js="() => false", **PRIVATE)
-    strength.input(on_options, choices, adjusted, js="(s, a, ...rest) => [s, false, ...rest]", **live)
-    gr.on(
-        [auto.input, mask.input, tone.input, grain.input, largest.input, min_size.input],
-        on_options,
-        choices,
-        adjusted,
-        **live,
-    )
+    ticks = [auto.input, mask.input, tone.input, grain.input, largest.input, min_size.input]
+    gr.on([strength.input, *ticks, faces.input], None, None, download, js=BLOCK, **PRIVATE)
+    strength.input(on_options, choices, adjusted, js=READ_STRENGTH, **live)
+    gr.on(ticks, on_options, choices, adjusted, js=READ_OPTIONS, **live)
     faces.input(on_faces, gr.JSON(visible=False), adjusted, js=READ_STRIP, **live)
     pair.full_size(on_full_size, None, pair, concurrency_limit=2, **PRIVATE)
     if samples:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 from skimage import data
 
 import gpen_zoo as gz
@@ -187,6 +187,29 @@ def test_a_face_has_a_strength_of_its_own(browser: Browser, served: Served, phot
     expect(page.locator("#report")).to_contain_text(re.compile(r'"strengths":\s*{\s*"1":\s*0.8'))
     page.locator("#faces .reset").click()
     expect(page.locator("#faces .value")).to_have_text("0.95")
+    leave(page)
+
+
+@browser_test
+def test_a_change_takes_the_download_away_before_the_server_hears_of_it(
+    browser: Browser, served: Served, photo: Path
+) -> None:
+    page = open_page(browser, served.url, "en")
+    restore(page, photo)
+    page.locator("#more > button").click()
+    held: list[Route] = []
+    page.route("**/queue/join*", lambda route: held.append(route))
+    for touch in (
+        lambda: page.locator("#strength input[type=range]").press("ArrowLeft"),
+        lambda: page.locator("#grain input").check(),
+        lambda: page.locator("#faces input[type=checkbox]").first.uncheck(),
+    ):
+        touch()
+        expect(page.locator("#download")).to_be_disabled(timeout=2_000)
+        page.wait_for_timeout(300)
+        assert len(held) == 1
+        held.pop().continue_()
+        expect(page.locator("#download")).to_be_enabled()
     leave(page)
 
 
