@@ -195,10 +195,13 @@ def command_line(session: Session) -> str:
     options, usual = session.options, Options()
     words = ["gpen-zoo restore", f"-i {_quoted(session.image.source.name)}", "-o restored/"]
     possible = {face.index for face in session.faces if can_be_restored(face)}
-    if options.faces is not None and set(options.faces) & possible != possible:
-        words.append(f"--faces {','.join(map(str, sorted(options.faces)))}")
+    ticked = possible if options.faces is None else possible & set(options.faces)
+    if ticked and ticked != possible:
+        words.append(f"--faces {','.join(map(str, sorted(ticked)))}")
+    # There is no list of no faces.
+    strength = 0.0 if possible and not ticked else options.strength
     for flag, given, default in (
-        ("--strength", options.strength, usual.strength),
+        ("--strength", strength, usual.strength),
         ("--mask", options.mask, usual.mask),
         ("--tone", options.tone, usual.tone),
         ("--min-face", options.min_size, usual.min_size),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import struct
 import threading
 from collections.abc import Callable
@@ -15,11 +16,12 @@ from PIL import Image as pil
 from skimage import data
 
 import gpen_zoo as gz
+from gpen_zoo.cli import parser
 from gpen_zoo.desk import OLD_PREVIEWS, Desk, Stage
 from gpen_zoo.examples import make_examples
 from gpen_zoo.hints import Note, note
 from gpen_zoo.pace import Pace
-from gpen_zoo.page_panels import finished
+from gpen_zoo.page_panels import command_line, finished
 from gpen_zoo.previews import LONGEST, THUMBNAIL, face_after, fit, write_preview
 from gpen_zoo.sessions import Session, Sessions
 from gpen_zoo.types import Image, Options
@@ -278,6 +280,17 @@ def test_the_api_answers_with_file_and_report(desk: Desk, photo: str) -> None:
     assert isinstance(refused, Note)
     assert refused.code == "U01"
     assert desk.serve(None, None) == note("S01")
+
+
+@pytest.mark.parametrize(("numbers", "meant"), [((), (None, "0")), ((2,), ("2", "auto")), ((1, 2), (None, "auto"))])
+def test_the_command_line_shown_is_understood(
+    desk: Desk, couple: str, numbers: tuple[int, ...], meant: tuple[str | None, str]
+) -> None:
+    desk.look("anna", couple, Options())
+    session = desk.blend("anna", ticks(*numbers))
+    assert isinstance(session, Session)
+    args = parser("en").parse_args(shlex.split(command_line(session))[1:])
+    assert (args.faces, args.strength) == meant
 
 
 @pytest.mark.parametrize(("name", "code"), [("old.gif", "I15"), ("clear.bmp", "I28")])
