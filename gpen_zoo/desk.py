@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock, Thread
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -56,15 +56,21 @@ class Desk:
         self.line, self.pace = Line(), Pace()
         self._faces_shown = faces_shown
         self._samples: dict[str, Session] = {}
+        self._sample_photos: tuple[Path, ...] = ()
+        self._preparing = Lock()
+        self._changes = 0  # of weights
 
     def use(self, restorer: Restorer, changed: str) -> None:
         """Restore with other weights from now on. changed: name of the weight whose file is another one now."""
         loaded = {branch.name: branch for branch in self.restorer.branches if branch.name != changed}
         branches = tuple(loaded.get(branch.name, branch) for branch in restorer.branches)
         new = {field.name: getattr(restorer, field.name) for field in fields(Restorer)}
-        self._samples.clear()
         # Of the same class: a service has put one of its own here, that watches.
         self.restorer = replace(self.restorer, **{**new, "branches": branches})
+        self._changes += 1
+        self._samples.clear()
+        if self._sample_photos:
+            Thread(target=self.prepare_samples, args=(self._sample_photos,), daemon=True).start()
 
     def look(self, key: str, photo: str | None, options: Options, branch: str = "") -> Session | Note:
         """Read the file `photo` and find its faces; an earlier photo of `key` is forgotten. branch: the one to use for
@@ -232,15 +238,23 @@ class Desk:
         return guarded(lambda: write(image, session.folder / output_name(image)))
 
     def prepare_samples(self, photos: tuple[Path, ...]) -> None:
-        """Restore the example photos, so that trying one needs no waiting. Meant for a thread of its own."""
-        for photo in photos:
-            key = f"sample {photo.name}"
-            session = self.restore(key, str(photo), Options())
-            if isinstance(session, Note):
-                log.info("no sample of %s: %s", photo.name, session)
-                continue
-            self.sessions.take(key)
-            self._samples[str(photo)] = session
+        """Restore the example photos, so that trying one needs no waiting; done again whenever weights have changed.
+
+        Meant for a thread of its own.
+        """
+        self._sample_photos = photos
+        with self._preparing:
+            changes = self._changes
+            for photo in photos:
+                key = f"sample {photo.name}"
+                session = self.restore(key, str(photo), Options())
+                if isinstance(session, Note):
+                    log.info("no sample of %s: %s", photo.name, session)
+                    continue
+                self.sessions.take(key)
+                if self._changes != changes:
+                    return  # others are being made with the new weights
+                self._samples[str(photo)] = session
 
     def try_sample(self, key: str, photo: str) -> Session | Note:
         """The restored example for this visitor, at once; looked at like any photo while it is not ready."""

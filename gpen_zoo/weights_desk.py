@@ -92,7 +92,8 @@ class WeightsDesk:
 
             def work() -> Note:
                 installed = self.zoo.download(name, wish)
-                self.use(entry.name)
+                if installed.fresh or self._overtaken():
+                    self.use(entry.name)
                 if not installed.fresh:
                     return note("S24", name=entry.name)
                 return note("S23", name=entry.name, source=installed.record.source if installed.record else "-")
@@ -144,7 +145,8 @@ class WeightsDesk:
                 return note("S22", name=name or Path(path).name)
             installed = self.zoo.adopt(Path(path), name=name, accept_unpinned=accept_unpinned)
             for one in installed:
-                self.use(one.entry.name)
+                if one.fresh or self._overtaken():
+                    self.use(one.entry.name)
             return note("S23", name=", ".join(one.entry.name for one in installed), source=Path(path).name)
 
         return guarded(work)
@@ -171,6 +173,10 @@ class WeightsDesk:
             # The zoo does not remember the digest of a file younger than this, and would call it unverified.
             time.sleep(1.2 * TICK_NS / 1e9)
             self._desk.use(self._restorer_of(self.zoo), changed)
+
+    def _overtaken(self) -> bool:
+        """Whether another process has brought in or removed what restores faces."""
+        return tuple(branch.name for branch in self._restorer_of(self.zoo).branches) != self.in_use()
 
     @contextmanager
     def _stoppable(self, key: str) -> Iterator[threading.Event]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from gradio_client import Client
 from playwright.sync_api import Browser, expect
+from skimage import data
 
 import gpen_zoo as gz
 from gpen_zoo import manifest
@@ -15,7 +17,8 @@ from gpen_zoo.desk import Desk
 from gpen_zoo.hints import note, say
 from gpen_zoo.manifest import Entry
 from gpen_zoo.obtain import Wish
-from gpen_zoo.sessions import Sessions
+from gpen_zoo.sessions import Session, Sessions
+from gpen_zoo.types import Image
 from gpen_zoo.weights_desk import WeightsDesk
 from gpen_zoo.zoo import Zoo
 from tests import hub_server as hubs
@@ -200,6 +203,38 @@ def test_a_change_keeps_the_engines_that_are_loaded(desk: WeightsDesk, hub: Hub)
     assert desk._desk.restorer.branches[0] is branch
     desk.use("Mine-64")
     assert desk._desk.restorer.branches[0] is not branch
+
+
+def test_examples_are_made_anew_when_weights_change_and_only_then(
+    desk: WeightsDesk, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner, wish = desk._desk, Wish(limits=QUICK)
+    photo = gz.write(Image(pixels=data.astronaut()[:220, 120:340].copy()), tmp_path / "example.jpg")
+    inner.prepare_samples((photo,))
+    assert weights_of(inner, photo) == ("gpen-demo-256",)
+    desk.download("a", "Mine-64", token="", consent=True, wish=wish)
+    for _ in range(200):
+        if inner._samples:
+            break
+        time.sleep(0.05)
+    assert weights_of(inner, photo) == ("Mine-64",)
+    monkeypatch.setattr(inner, "use", lambda *given: pytest.fail("nothing has changed"))
+    assert desk.download("a", "Mine-64", token="", consent=True, wish=wish).code == "S24"
+    assert weights_of(inner, photo) == ("Mine-64",)
+
+
+def test_what_another_process_brought_in_is_used(desk: WeightsDesk, hub: Hub) -> None:
+    Zoo(desk.zoo.home, desk.zoo.entries).download("Mine-64", Wish(limits=QUICK))
+    assert desk.in_use() == ("gpen-demo-256",)
+    assert desk.download("a", "Mine-64", token="", consent=True).code == "S24"
+    assert desk.in_use() == ("Mine-64",)
+
+
+def weights_of(desk: Desk, photo: Path) -> tuple[str, ...]:
+    session = desk.try_sample("anna", str(photo))
+    assert isinstance(session, Session)
+    assert session.result is not None
+    return session.result.weights
 
 
 def test_plans_are_those_of_the_manifest(tmp_path: Path) -> None:
