@@ -17,7 +17,7 @@ from gpen_zoo.archive import pack, unpack
 from gpen_zoo.batch import run
 from gpen_zoo.batch_types import Done, Job, Settings
 from gpen_zoo.desk import Desk
-from gpen_zoo.errors import GpenError, ImageTooLarge, guarded
+from gpen_zoo.errors import GpenError, ImageTooLarge, ImageUnreadable, guarded
 from gpen_zoo.hints import Note, note, say
 from gpen_zoo.image_sniff import format_of
 from gpen_zoo.outputs import Names
@@ -107,15 +107,15 @@ class BatchDesk:
     def _restored(
         self, folder: Path, files: Sequence[str], settings: Settings, stop: Event, tell: Callable[[Batch], None]
     ) -> Batch:
-        photos = list(_photos(files, folder / "in"))
-        if not photos:
+        found = list(_photos(files, folder / "in"))
+        if not found:
             raise GpenError("S14")
-        batch = Batch(folder=folder, total=len(photos))
+        batch = Batch(folder=folder, total=len(found))
         done: list[Done] = []
         with self._line.turn(stop.is_set, lambda ahead: tell(replace(batch, ahead=ahead))):
             tell(batch)
-            with closing(run(_jobs(photos, folder / "out"), self._desk.restorer, settings)) as results:
-                for one in results:
+            with closing(run(_jobs(found, folder / "out"), self._desk.restorer, settings)) as results:
+                for one in _with_damaged(found, results):
                     batch = replace(batch, rows=(*batch.rows, _row(one, folder)))
                     done.append(_light(one))
                     tell(batch)
@@ -125,7 +125,7 @@ class BatchDesk:
         archive = pack(_results(done, folder / "out"), _papers(done, reports), folder / "restored.zip")
         for emptied in ("in", "out"):
             shutil.rmtree(folder / emptied, ignore_errors=True)
-        return replace(batch, archive=archive, reports=reports, stopped=len(done) < len(photos))
+        return replace(batch, archive=archive, reports=reports, stopped=len(done) < len(found))
 
 
 def _light(done: Done) -> Done:
@@ -140,16 +140,20 @@ def _unheard(batch: Batch) -> None:
     """For those who only want the zip."""
 
 
-def _photos(files: Sequence[str], into: Path) -> Iterator[tuple[str, Path]]:
-    """Name and path of every photo; zips are unpacked. Raises what `unpack` raises, ImageTooLarge for too many."""
+def _photos(files: Sequence[str], into: Path) -> Iterator[tuple[str, Path | Note]]:
+    """Name and path of every photo; zips are unpacked, and one that cannot be comes with the reason, after what could
+    be had of it. Raises ImageTooLarge for too many photos."""
     count = 0
     for number, file in enumerate(files, 1):
         path = Path(file)
         if _is_zip(path):
             left = MOST_FILES - count
-            for inner in unpack(path, into / str(number), most_files=left, most_bytes=MOST_BYTES):
-                count += 1
-                yield inner.name, inner.path
+            try:
+                for inner in unpack(path, into / str(number), most_files=left, most_bytes=MOST_BYTES):
+                    count += 1
+                    yield inner.name, inner.path
+            except ImageUnreadable as error:
+                yield path.name, error.note
         else:
             count += 1
             if count > MOST_FILES:
@@ -163,15 +167,26 @@ def _is_zip(path: Path) -> bool:
     return head.startswith(b"PK\x03\x04") and format_of(head) is None
 
 
-def _jobs(photos: Sequence[tuple[str, Path]], out: Path) -> list[Job]:
+def _jobs(found: Sequence[tuple[str, Path | Note]], out: Path) -> list[Job]:
     names = Names()
     jobs = []
-    for number, (name, path) in enumerate(photos, 1):
+    for number, (name, path) in enumerate(found, 1):
+        if isinstance(path, Note):
+            continue
         parts = PurePosixPath(name)
         # Folders of a zip come back, but never lead out of ours.
         below = out.joinpath(*(p for p in parts.parent.parts if p not in ("/", "..", "") and ":" not in p))
         jobs.append(Job(label=name, source=path, target=below / names.stem(below, parts.stem, number)))
     return jobs
+
+
+def _with_damaged(found: Sequence[tuple[str, Path | Note]], results: Iterator[Done]) -> Iterator[Done]:
+    """Results with their place in the batch as number, and between them what could not be unpacked."""
+    for number, (name, path) in enumerate(found, 1):
+        if isinstance(path, Note):
+            yield Done(job=Job(label=name, source=b""), number=number, seconds=0.0, error=path)
+        else:
+            yield replace(next(results), number=number)
 
 
 def _row(done: Done, folder: Path) -> Row:

@@ -110,24 +110,49 @@ def test_limits_hold_whatever_a_zip_claims(photo: Path, tmp_path: Path) -> None:
     assert refused.value.code == "S12"
 
 
-def test_refusals_are_notes_and_leave_no_files(desk: BatchDesk, photo: Path, tmp_path: Path) -> None:
+def test_refusals_are_notes_and_leave_no_files(desk: BatchDesk, tmp_path: Path) -> None:
     assert desk.restore("anna", [], Options()) == note("S10")
-    empty, damaged = tmp_path / "empty.zip", tmp_path / "damaged.zip"
-    with zipfile.ZipFile(empty, "w") as made:
-        made.writestr("notes.txt", "nothing")
-    with zipfile.ZipFile(damaged, "w") as made:
-        made.write(photo, "a.jpg")
+    empty = packed(tmp_path / "empty.zip", "notes.txt", b"nothing")
+    answer = desk.restore("anna", [str(empty)], Options())
+    assert isinstance(answer, Note)
+    assert answer.code == "S14"
+    assert list((tmp_path / "served").iterdir()) == []
+
+
+def packed(path: Path, name: str, content: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr(name, content)
+    return path
+
+
+def test_a_zip_that_cannot_be_unpacked_never_stops_the_rest(desk: BatchDesk, photo: Path, tmp_path: Path) -> None:
+    damaged = packed(tmp_path / "damaged.zip", "a.jpg", photo.read_bytes())
     damaged.write_bytes(damaged.read_bytes()[:-30])
-    locked = tmp_path / "locked.zip"
-    raw = bytearray(empty.read_bytes().replace(b"notes.txt", b"photo.jpg"))
+    locked = packed(tmp_path / "locked.zip", "photo.jpg", b"secret")
+    raw = bytearray(locked.read_bytes())
     raw[6] |= 1
     raw[raw.index(b"PK\x01\x02") + 8] |= 1
     locked.write_bytes(raw)
-    for path, code in ((empty, "S14"), (damaged, "S11"), (locked, "S13")):
-        answer = desk.restore("anna", [str(path)], Options())
-        assert isinstance(answer, Note)
-        assert answer.code == code
-    assert list((tmp_path / "served").iterdir()) == []
+    half = tmp_path / "half.zip"
+    with zipfile.ZipFile(half, "w") as made:
+        made.write(photo, "whole.jpg")
+        made.write(photo, "broken.jpg")
+    raw = bytearray(half.read_bytes())
+    raw[raw.rindex(b"PK\x01\x02") - 100] ^= 1
+    half.write_bytes(raw)
+    answer = done(desk, damaged, photo, half, locked)
+    expected = [
+        ("damaged.zip", "S11"),
+        ("奶奶.jpg", None),
+        ("whole.jpg", None),
+        ("half.zip", "S11"),
+        ("locked.zip", "S13"),
+    ]
+    assert [(row.name, row.error.code if row.error else None) for row in answer.rows] == expected
+    assert [row.number for row in answer.rows] == [1, 2, 3, 4, 5]
+    assert not answer.stopped
+    assert names(answer) == ["奶奶_restored.jpg", "whole_restored.jpg", "report.json", "errors.txt"]
+    assert [row.error.code for row in done(desk, damaged).rows if row.error] == ["S11"]
 
 
 def test_a_stopped_batch_gives_what_is_done(desk: BatchDesk, photo: Path) -> None:
