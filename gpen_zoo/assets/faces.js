@@ -4,9 +4,11 @@ let photo = '';
 let own = {};
 let ticks = {};
 const each = work => { for (const item of element.querySelectorAll('li')) work(item, item.querySelector('[type=checkbox]'), item.querySelector('[type=range]')); };
+// Not box.checked: for a moment after the server has drawn the strip anew, the boxes show what an older answer knew.
+const isTicked = box => ticks[box.dataset.face] ?? box.hasAttribute('checked');
 const tell = () => {
   const ticked = [];
-  each((item, box) => { if (box.checked) ticked.push(+box.dataset.face); });
+  each((item, box) => { if (isTicked(box)) ticked.push(+box.dataset.face); });
   element.closest('#faces').chosen = {ticked, own};
   trigger('input');
 };
@@ -35,7 +37,7 @@ watch('value', () => {
   const now = element.querySelector('ul')?.dataset.photo ?? '';
   if (now !== photo) [photo, own, ticks] = [now, {}, {}];
   each((item, box, range) => {
-    box.checked = ticks[box.dataset.face] ?? box.hasAttribute('checked');
+    box.checked = isTicked(box);
     if (!range) return;
     const mine = range.dataset.face in own;
     item.classList.toggle('personal', mine);
