@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,11 @@ from gpen_zoo.parse import parsenet_parser
 from gpen_zoo.types import F64, Detector, Parser
 from gpen_zoo.weightfile import read_state_dict
 from gpen_zoo.zoo import Zoo
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -66,13 +72,7 @@ def load_detector(zoo: Zoo) -> Detector:
 
     A RetinaFace file that fails verification is passed over here and told by `zoo.problems()`.
     """
-    for entry in zoo.entries:
-        if entry.architecture.family == "RetinaFace" and zoo.present(entry):
-            try:
-                return retinaface_detector(read_state_dict(zoo.locate(entry.name)))
-            except GpenError as error:
-                log.warning("%s is not usable: %s", entry.name, error)
-    return embedded_detector()
+    return _first_usable(zoo, "RetinaFace", retinaface_detector) or embedded_detector()
 
 
 def load_parser(zoo: Zoo) -> Parser | None:
@@ -80,10 +80,15 @@ def load_parser(zoo: Zoo) -> Parser | None:
 
     A ParseNet file that fails verification is passed over here and told by `zoo.problems()`.
     """
+    return _first_usable(zoo, "ParseNet", parsenet_parser)
+
+
+def _first_usable(zoo: Zoo, family: str, build: Callable[[dict[str, torch.Tensor]], T]) -> T | None:
+    """What `build` makes of the first weights of a family that are there, verified and of the right shape."""
     for entry in zoo.entries:
-        if entry.architecture.family == "ParseNet" and zoo.present(entry):
+        if entry.architecture.family == family and zoo.present(entry):
             try:
-                return parsenet_parser(read_state_dict(zoo.locate(entry.name)))
+                return build(read_state_dict(zoo.locate(entry.name)))
             except GpenError as error:
                 log.warning("%s is not usable: %s", entry.name, error)
     return None
