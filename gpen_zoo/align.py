@@ -82,11 +82,16 @@ def frame_of_face(points: F64, template: F64) -> F64:
     return similarity(points, template)
 
 
-def frame_of_picture(width: int, height: int) -> F64:
-    """Frame that makes the whole picture one centred crop; the shorter side is filled up by reflection."""
+def frame_of_picture(width: int, height: int, scale: int = 1) -> F64:
+    """Frame that makes the whole picture one centred crop; the shorter side is filled up by reflection.
+
+    scale: by how much the result is enlarged.
+    """
+    width, height = width * scale, height * scale
     side = max(width, height)
-    # Whole pixels, so that a picture of the branch's own size passes through without being resampled.
-    return np.array([[1.0, 0.0, (side - width) // 2], [0.0, 1.0, (side - height) // 2]]) / side
+    # Whole pixels of the result, so that one of the branch's own size is pasted without being resampled.
+    frame = np.array([[1.0, 0.0, (side - width) // 2], [0.0, 1.0, (side - height) // 2]]) / side
+    return frame if scale == 1 else enlarged_frame(frame, 1 / scale)
 
 
 def frame_of_box(x: float, y: float, width: float, height: float) -> F64:
@@ -113,6 +118,12 @@ def yaw_of(points: F64) -> float:
 def side_of(frame: F64) -> float:
     """Side of the crop in photo pixels (for a frontal face: eye distance / 0.21)."""
     return 1.0 / math.hypot(frame[0, 0], frame[1, 0])
+
+
+def enlarged_frame(frame: F64, scale: float) -> F64:
+    """The frame of the same face in the photo enlarged by `scale`, which puts pixel x at scale·(x + ½) − ½."""
+    shift = (1 / scale - 1) / 2
+    return np.column_stack((frame[:, :2] / scale, frame[:, 2] + frame[:, :2] @ (shift, shift)))
 
 
 def invert(matrix: F64) -> F64:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -100,7 +101,7 @@ def network_of(tensors: Mapping[str, Shaped]) -> Network:
     if "conv_first.weight" in names and "body.0.rdb1.conv1.weight" in names:
         return _rrdb(names)
     if "body.0.weight" in names and len(names["body.0.weight"].shape) == 4 and "body.1.weight" in names:
-        return Network("SRVGGNetCompact", {})
+        return _srvgg(names)
     return Network("", {})
 
 
@@ -118,6 +119,14 @@ def _rrdb(names: Mapping[str, Shaped]) -> Network:
     grow = names["body.0.rdb1.conv1.weight"].shape[0]
     scale = {3: 4, 12: 2, 48: 1}.get(inputs, 0)
     return Network("RRDBNet", {"num_feat": features, "num_block": blocks, "num_grow_ch": grow, "scale": scale})
+
+
+def _srvgg(names: Mapping[str, Shaped]) -> Network:
+    numbers = [int(n.split(".")[1]) for n in names if re.fullmatch(r"body\.\d+\.weight", n)]
+    last = names[f"body.{max(numbers)}.weight"].shape  # the convolution whose channels become pixels
+    features = names["body.0.weight"].shape[0]
+    scale = math.isqrt(last[0] // 3) if len(last) == 4 else 0
+    return Network("SRVGGNetCompact", {"num_feat": features, "num_conv": max(numbers) // 2 - 1, "scale": scale})
 
 
 def gpen_shapes(config: Config) -> dict[str, Shape]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +17,8 @@ from gpen_zoo.engine import Engine, load_engine
 from gpen_zoo.errors import GpenError, WeightMissing, WeightWrongKind
 from gpen_zoo.manifest import Entry
 from gpen_zoo.parse import parsenet_parser
-from gpen_zoo.types import F64, Detector, Parser
+from gpen_zoo.types import F64, Detector, Parser, Scale
+from gpen_zoo.upscaler import Upscaler, can_run, network_with, shape_of
 from gpen_zoo.weightfile import read_state_dict
 from gpen_zoo.zoo import Zoo
 
@@ -47,21 +49,92 @@ class Branch:
             return self._engine
 
 
+class Upscalers:
+    """The weights of a zoo that enlarge photos. Safe from several threads; looks anew each time what is installed.
+
+    device, precision, tile: as `upscaler.Upscaler`. Without a zoo there are none.
+    """
+
+    def __init__(self, zoo: Zoo | None = None, device: str = "auto", precision: str = "auto", *, tile: int = 0) -> None:
+        self._zoo, self._device, self._precision, self._tile = zoo, device, precision, tile
+        self._lock = threading.Lock()
+        self._built: dict[str, Upscaler] = {}
+
+    def names(self) -> tuple[tuple[str, bool], ...]:
+        """Every name that `pick` takes, and whether its file is there (sound or not)."""
+        return tuple((e.name, self._zoo.present(e)) for e in self._entries(2)) if self._zoo else ()
+
+    def best(self, scale: Scale) -> str:
+        """Name of the weights made for this scale, installed or not; `""` without any."""
+        return next((e.name for e in self._entries(scale)), "")
+
+    def pick(self, choice: str, scale: Scale) -> Upscaler | None:
+        """The upscaler of that name, or for `auto` the best that is installed and sound; None for none (or `lanczos`).
+
+        Best is one made for the scale, then one of a larger factor, then one of a smaller, which runs twice. Raises
+        WeightMissing for a name that is unknown (B29) or not installed (W16), WeightCorrupt, WeightWrongKind, and
+        GpenError (B30) where basicsr is missing.
+        """
+        if choice == "lanczos":
+            return None
+        entries = self._entries(scale)
+        if choice != "auto":
+            entry = next((e for e in entries if e.answers_to(choice)), None)
+            if entry is None or self._zoo is None:
+                raise WeightMissing(
+                    "B29", name=choice, known=", ".join(("auto", "lanczos", *(e.name for e in entries)))
+                )
+            return self._ready(entry, self._zoo)
+        for entry in entries:
+            if self._zoo is not None and can_run() and self._zoo.usable(entry):
+                try:
+                    return self._ready(entry, self._zoo)
+                except GpenError as error:
+                    log.warning("%s is not usable: %s", entry.name, error)
+        return None
+
+    def _entries(self, scale: Scale) -> list[Entry]:
+        """All of the manifest, the best for this scale first."""
+        found = self._zoo.upscalers() if self._zoo else ()
+
+        def rank(entry: Entry) -> int:
+            factor = entry.architecture.params["scale"]
+            return 0 if factor == scale else 1 if int(factor) > scale else 2
+
+        return sorted(found, key=rank)
+
+    def _ready(self, entry: Entry, zoo: Zoo) -> Upscaler:
+        path = zoo.locate(entry.name)
+        with self._lock:
+            if entry.name not in self._built:
+                network = network_with(path.name, state := read_state_dict(path))
+                self._built[entry.name] = Upscaler(
+                    entry.name,
+                    lambda: network,
+                    shape_of(path.name, state),
+                    device=self._device,
+                    precision=self._precision,
+                    tile=self._tile,
+                )
+            return self._built[entry.name]
+
+
 def pick_branch(side: float, branches: Sequence[Branch]) -> Branch:
     """The smallest branch whose crop is at least `side` photo pixels wide, else the largest."""
     fitting = [b for b in branches if b.size >= side]
     return min(fitting, key=lambda b: b.size) if fitting else max(branches, key=lambda b: b.size)
 
 
-def load_branches(zoo: Zoo, name: str, device: str, precision: str) -> tuple[Branch, ...]:
+def load_branches(zoo: Zoo, name: str, device: str, precision: str, *, accelerate: bool = False) -> tuple[Branch, ...]:
     """The branch of a restorer's name or alias, or for `auto` every installed one, by size.
 
     Raises WeightMissing, WeightCorrupt, WeightWrongKind, or OptionsInvalid for a device that is not there. Files are
-    verified now, tensors read on first use.
+    verified now, tensors read on first use. accelerate: as the engine's; also on with GPEN_ZOO_ACCELERATE=1.
     """
     check_device(device)
     entries = zoo.restorers() if name == "auto" else (_restorer(zoo, name),)
-    branches = tuple(_branch(entry, zoo.locate(entry.name), device, precision) for entry in entries)
+    accelerate = accelerate or os.environ.get("GPEN_ZOO_ACCELERATE") == "1"
+    branches = tuple(_branch(e, zoo.locate(e.name), device, precision, accelerate) for e in entries)
     if not branches:
         raise WeightMissing("W19", name=name, known=", ".join(e.name for e in zoo.entries))
     return branches
@@ -101,13 +174,13 @@ def _restorer(zoo: Zoo, name: str) -> Entry:
     return entry
 
 
-def _branch(entry: Entry, path: Path, device: str, precision: str) -> Branch:
+def _branch(entry: Entry, path: Path, device: str, precision: str, accelerate: bool) -> Branch:
     assert entry.branch is not None  # the manifest demands both of every restorer
     assert entry.alignment is not None
     return Branch(
         name=entry.name,
         size=entry.branch,
         template=np.array(entry.alignment),
-        build=lambda: load_engine(path, device=device, precision=precision),
+        build=lambda: load_engine(path, device=device, precision=precision, accelerate=accelerate),
         demo=entry.bundled,
     )

@@ -148,6 +148,70 @@ def ladder_float32(branch: Branch, facts: Facts) -> tuple[Plan, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Upscaling:
+    """An upscaling network. family: `RRDBNet` or `SRVGGNetCompact`. factor: 2 or 4. features: channels. depth: blocks
+    or convolutions of its body. grow: channels that each convolution of an RRDBNet's dense blocks adds."""
+
+    family: str
+    factor: int
+    features: int
+    depth: int
+    grow: int = 0
+
+    @property
+    def fold(self) -> int:
+        """Input pixels a side that an RRDBNet folds into channels before it starts; sides must be a multiple."""
+        return 4 // self.factor if self.family == "RRDBNet" else 1
+
+
+def upscaler_bytes(net: Upscaling, dtype: str, height: int, width: int) -> int:
+    """Weights and peak activations of one tile of `height` × `width` input pixels."""
+    e, f, g = BYTES[dtype], net.features, net.grow
+    pixels = height * width
+    ends = 3 * (1 + net.factor**2) * (e + 4)  # input and output, once each as float32
+    if net.family != "RRDBNet":
+        weights = 9 * f * (net.depth * f + 3 + 3 * net.factor**2)
+        return weights * e + pixels * (max(2 * f, f + 6 * net.factor**2) * e + ends)
+    dense = 9 * sum((f + i * g) * (g if i < 4 else f) for i in range(5))
+    weights = 3 * net.depth * dense + 5 * 9 * f * f
+    # In the body: the long skip, inputs of block and dense block, what is put side by side and its parts, the result;
+    # at the end: a picture four times as wide before and after a convolution, and the one half as wide.
+    held = max(5 * f + 8 * g, 2 * 16 * f + 7 * f)
+    return weights * e + pixels // net.fold**2 * held * e + pixels * ends
+
+
+UPSCALER_TILES = (512, 384, 256, 128, SMALL_TILE)
+
+
+def upscaler_ladder(
+    net: Upscaling, facts: Facts, height: int, width: int, *, precision: str = "auto", tile: int = 0
+) -> tuple[Plan, ...]:
+    """Plans for a picture of `height` × `width`, in the order to try them; at least one.
+
+    tile: side to begin with, 0 for the whole picture. Smaller tiles, then 16-bit numbers, then the CPU; plans that do
+    not fit by arithmetic are left out, the very last excepted.
+    """
+    longest = max(height, width)
+    start = tile if tile < longest else 0
+    sides = (start, *(t for t in UPSCALER_TILES if t < (start or longest)))
+
+    def needed(plan: Plan) -> int:
+        return upscaler_bytes(net, plan.dtype, min(plan.tile or height, height), min(plan.tile or width, width))
+
+    def on(device: str, dtype: str, half: str | None) -> list[Plan]:
+        plans = [Plan(device=device, dtype=dtype, tile=side) for side in sides]
+        # On a CPU slow where it is emulated, yet half the memory.
+        half = half or ("bfloat16" if device == "cpu" else None)
+        return plans if dtype != "float32" or half is None else [*plans, replace(plans[-1], dtype=half)]
+
+    plans = on(facts.device, _first_dtype(precision, facts.half), facts.half)
+    if facts.device != "cpu":
+        plans += on("cpu", _first_dtype("auto", facts.cpu_half), facts.cpu_half)
+    room = {facts.device: facts.free, "cpu": facts.cpu_free}
+    return (*(p for p in plans[:-1] if needed(p) <= SHARE * room[p.device]), plans[-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One line of the table of plans. bytes: what the plan needs by arithmetic, weights included."""
 

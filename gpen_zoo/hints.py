@@ -3,8 +3,9 @@
 A `Note` is a code with parameters; `say(note, lang)` turns it into words. Everything else in the package passes
 notes around and never writes a sentence itself, so nothing can be told in one language only.
 
-Families: W weights, N network and sources, I the picture file, F a face, M memory and engine, U usage,
-`ui.*` labels of the page, `cli.*` lines of the command line. Each message gives the cause, then the next step.
+Families: W weights, N network and sources, I the picture file, F a face, M memory and engine, P other tasks than
+restoring, U usage, `ui.*` labels of the page, `cli.*` lines of the command line. Each message gives the cause, then
+the next step.
 """
 
 from __future__ import annotations
@@ -454,6 +455,18 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{format} 存不了透明度，结果改存为 PNG 以保留透明部分。不需要透明时，可指定 JPEG。",
         "{format} holds no transparency, so the result is a PNG that keeps it. Ask for JPEG if you do not need it.",
     ),
+    "B30": (
+        "用权重放大背景需要 basicsr，但它无法导入（{reason}）。请在 Python 3.12 或更早的版本中运行 pip install basicsr，或把背景设为 lanczos。",
+        "Enlarging the background with weights takes basicsr, which cannot be imported ({reason}). Run pip install basicsr on Python 3.12 or earlier, or set the background to lanczos.",
+    ),
+    "B31": (
+        "照片已用 Lanczos 插值放大到 {scale} 倍：没有安装 basicsr，不能用权重放大背景。请在 Python 3.12 或更早的版本中安装它。",
+        "The photo was enlarged ×{scale} by Lanczos interpolation: basicsr, which weights for the background need, is not installed. Install it on Python 3.12 or earlier.",
+    ),
+    "I30": (
+        "放大到 {scale} 倍后为 {width}×{height}（{mp} 兆像素），超过上限 {limit} 兆像素。请选较小的倍数，或先缩小、裁剪照片。",
+        "Enlarged ×{scale} the photo would be {width}×{height} ({mp} megapixels), above the limit of {limit}. Choose a smaller scale, or shrink or crop the photo first.",
+    ),
     "I29": (
         "文件末尾或校验和有损坏，但像素都读出来了。请留意画面中有无异常，能换一份完好的文件更好。",
         "The file's end or a checksum is damaged, but every pixel could be read. Look for faults in the picture, or use an intact copy.",
@@ -491,8 +504,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "F04": ("已用 {branch} 修复。", "Restored with {branch}."),
     "F05": ("未选中，保持原样。勾选这张脸即可修复。", "Not selected, left as it was. Tick this face to restore it."),
     "F06": (
-        "已修复。脸在照片中占 {side} 像素，超过模型的 {size} 像素，因此保留了原图更细的细节。安装更大的分支可修复得更充分。",
-        "Restored. The face spans {side} px, more than the model's {size} px, so the photo's own finer detail was kept. A larger branch restores it more fully.",
+        "已修复。脸在结果中占 {side} 像素，超过模型的 {size} 像素，因此保留了原图更细的细节。安装更大的分支可修复得更充分。",
+        "Restored. The face spans {side} px of the result, more than the model's {size} px, so the photo's own finer detail was kept. A larger branch restores it more fully.",
     ),
     "F07": (
         "修复失败，这张脸保持原样。原因见“尝试记录”；可换用更小的分支或 CPU 再试。",
@@ -516,10 +529,88 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{branch}（{size} 像素）是已安装的最大分支；人脸为 {side} 像素。",
         "{branch} ({size} px) is the largest installed branch; the face has {side} px.",
     ),
+    "B20": (
+        "照片已用 Lanczos 插值放大到 {scale} 倍：没有安装可用的背景放大权重。要更清晰的背景，请运行 gpen-zoo weights download {name}。",
+        "The photo was enlarged ×{scale} by Lanczos interpolation, since no weights for the background can be used. For a sharper background run gpen-zoo weights download {name}.",
+    ),
+    "B21": (
+        "背景已用 {name} 处理（{scale} 倍）。",
+        "The background was made with {name} (×{scale}).",
+    ),
+    "B22": ("照片已按要求用 Lanczos 插值放大到 {scale} 倍。", "The photo was enlarged ×{scale} by Lanczos interpolation, as asked."),
+    "B23": (
+        "用 {name} 处理背景预计约需 {seconds} 秒（{tiles} 块，按本机实测推算）。嫌慢可随时停止，改用 lanczos。",
+        "Making the background with {name} will take about {seconds} s ({tiles} tiles, reckoned from one measured here). It can be stopped at any time; lanczos is quick.",
+    ),
+    "B24": (
+        "内存或显存不足，用 {name} 处理背景时最省的方案（{plan}）也放不下。请关闭其他程序，选较小的倍数，或把背景设为 lanczos。",
+        "Out of memory: even the smallest plan ({plan}) for the background with {name} does not fit. Close other programs, choose a smaller scale, or set the background to lanczos.",
+    ),
+    "B25": (
+        "背景中有分块用 {dtype} 算出了无效数值，已用 float32 重算，无需操作。若每张都如此，请把精度设为 float32。",
+        "Part of the background came out with invalid numbers in {dtype} and was redone in float32, nothing to do. If every photo is affected, set the precision to float32.",
+    ),
+    "B26": (
+        "{name} 用 float32 也算出了无效数值，权重可能已损坏。请运行 gpen-zoo weights verify {name}，或把背景设为 lanczos。",
+        "{name} gives invalid numbers even in float32, so the weights may be damaged. Run gpen-zoo weights verify {name}, or set the background to lanczos.",
+    ),
+    "B27": (
+        "用 {name} 处理背景时，{plan} 运行出错（{reason}），且没有其他方案可换。请更新 PyTorch 与显卡驱动，或把背景设为 lanczos。",
+        "Making the background with {name}, {plan} failed ({reason}) and no other plan is left. Update PyTorch and the graphics driver, or set the background to lanczos.",
+    ),
+    "B28": (
+        "背景的处理方式必须是 auto、lanczos 或某个放大权重的名称，收到的是 {value}。请改正。",
+        "The background must be auto, lanczos or the name of weights that enlarge, not {value}. Correct it.",
+    ),
+    "B29": (
+        "没有名为 {name} 的背景放大权重。可用的名称：{known}。",
+        "There are no weights called {name} for the background. Known names: {known}.",
+    ),
     # --- D: the demo weights -----------------------------------------------------------------------------------
     "D01": (
         "当前用的是随附的小型演示模型 {name}：只能去噪、轻度锐化，效果远不及官方权重。想要完整效果，请安装官方 GPEN 权重。",
         "This is {name}, the small demo model that ships with the project: it removes noise and sharpens mildly and is no match for the official weights. Install official GPEN weights for the full effect.",
+    ),
+    # --- P: colouring, filling in, faces from label maps -------------------------------------------------------
+    "P01": (
+        "这张照片本来就有颜色；颜色已换成网络给出的。若只想上一点色，请调低强度。",
+        "This photo had colours already; they were replaced by the network's. For less of them, lower the strength.",
+    ),
+    "P10": (
+        "这张图不像蒙版：{pct}% 的像素既不黑也不白。蒙版应为黑底、要补全处涂白；请另选一张图。",
+        "This picture is no mask: {pct}% of its pixels are neither black nor white. A mask is black, with white where to fill in; choose another picture.",
+    ),
+    "P11": (
+        "没有标出要补全的地方。请把要补全处涂白（在网页上直接涂抹即可）。",
+        "Nothing is marked to be filled in. Paint the spots white (on the page: paint over them).",
+    ),
+    "P12": (
+        "整张照片都被标为要补全，没有留下可参照的内容。请只涂要补全的部分；若黑白弄反了，请把蒙版反相。",
+        "The whole photo is marked, which leaves nothing to go by. Paint only what is to be filled in; if black and white are swapped, invert the mask.",
+    ),
+    "P13": (
+        "标出的部分有 {pct}% 不在任何人脸附近，未作改动。若要全部补全，请把范围设为 whole 或 both。",
+        "{pct}% of what is marked lies near no face and was left alone. To have all of it filled in, set the area to whole or both.",
+    ),
+    "P14": (
+        "文件夹 {folder} 里没有名为 {stem} 的蒙版。请给每张照片放一个同名（后缀不限）的蒙版，或用 --mask 指定一个文件。",
+        "The folder {folder} has no mask named {stem}. Give every photo a mask of the same name (any suffix), or name one file with --mask.",
+    ),
+    "P20": (
+        "分割图的数值最大到 {value}，而类别只有 0 到 {most}（CelebAMask-HQ 的 19 类）。请改用存有类别编号的图，不要放大成灰度。",
+        "The numbers in this label map go up to {value}, but classes run from 0 to {most} (the 19 of CelebAMask-HQ). Use a map that holds class numbers, not one stretched to greys.",
+    ),
+    "P21": (
+        "分割图的颜色略有偏差（多半因为存成了 JPEG），已按最接近的类别处理。若结果边缘毛糙，请改用 PNG 分割图。",
+        "The colours of this label map are slightly off (most likely it was saved as JPEG) and were taken for the nearest classes. If edges look rough, use a PNG map.",
+    ),
+    "P22": (
+        "这不是分割图：颜色不是 CelebAMask-HQ 的类别颜色，也不是 0 到 18 的类别编号。请用人脸分割工具生成的图，不要用照片。",
+        "This is no label map: its colours are not CelebAMask-HQ's class colours, and it holds no class numbers from 0 to 18. Use the output of a face parser, not a photo.",
+    ),
+    "P23": (
+        "分割图里只有一个类别（{kind}），画不出人脸。请换一张图。",
+        "This label map holds a single class ({kind}), of which no face can be made. Choose another map.",
     ),
     # --- U: usage ----------------------------------------------------------------------------------------------
     "U01": (
@@ -1175,6 +1266,25 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "check versions, device and weights, and say what would be used",
     ),
     "cli.serve": ("打开网页", "open the web page"),
+    "cli.colorize": ("给黑白照片上色（明暗不变）", "colour black-and-white photos (lightness stays the photo's)"),
+    "cli.inpaint": ("补全照片中标出的部分（其余像素不变）", "fill in the marked parts of photos (no other pixel changes)"),
+    "cli.seg2face": (
+        "由分割图生成人脸（CelebAMask-HQ 的类别颜色或编号）",
+        "make faces from label maps (class colours or numbers of CelebAMask-HQ)",
+    ),
+    "cli.fill_mask": (
+        "蒙版：要补全处为白色的图片（大小不限，可用透明通道），或按照片名查找蒙版的文件夹",
+        "mask: a picture that is white where to fill in (any size, may use alpha), or a folder of masks named like the photos",
+    ),
+    "cli.colour_strength": ("上色的浓度，0 到 1（默认 1）", "how strong the colours are, 0 to 1 (default 1)"),
+    "cli.area": (
+        "whole 整张照片一次送入网络（默认，适合头像）；faces 只处理找到的每张脸；both 先整张、再逐张脸",
+        "whole: the picture in one go (default, for portraits); faces: each face that is found; both: the whole, then each face",
+    ),
+    "cli.task_totals": (
+        "共 {count} 张：完成 {done}，失败 {failed}。总计 {seconds} 秒。",
+        "{count} pictures: {done} done, {failed} failed. {seconds} s in all.",
+    ),
     "cli.eval": ("与原图比较，评测修复质量", "measure restorations against the truth"),
     "cli.eval_gt": ("原图文件夹", "folder with the true pictures"),
     "cli.eval_lq": ("低质量图片的文件夹，与原图同名", "folder with worn pictures of the same names"),
@@ -1279,6 +1389,24 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "basicsr 1.4.2 不能在 Python 3.13 及以上安装：背景放大与质量评测不可用，人脸修复不受影响。需要时请用 Python 3.12。",
         "basicsr 1.4.2 does not install on Python 3.13 and later: background upscaling and quality metrics are missing, face restoration works. Use Python 3.12 if you need them.",
     ),
+    "cli.doctor_accelerate": (
+        "逐项实测可选的加速手段（torch.compile 等），需要几分钟",
+        "measure every optional accelerator (torch.compile and its like); takes minutes",
+    ),
+    "cli.doctor_accelerators": ("可选的加速手段", "Optional accelerators"),
+    "cli.trial_kept": (
+        "{name}：采用，速度为原来的 {ratio:.2f} 倍，误差 {error:.0e}，首次运行 {setup:.0f} 秒",
+        "{name}: used, {ratio:.2f} times as fast, error {error:.0e}, first run {setup:.0f} s",
+    ),
+    "cli.trial_slower": (
+        "{name}：不采用，没有明显更快（{ratio:.2f} 倍），误差 {error:.0e}，首次运行 {setup:.0f} 秒",
+        "{name}: not used, no clear gain ({ratio:.2f} times as fast), error {error:.0e}, first run {setup:.0f} s",
+    ),
+    "cli.trial_different": (
+        "{name}：不采用，图像有差别（误差 {error:.0e}），速度为原来的 {ratio:.2f} 倍",
+        "{name}: not used, the picture differs (error {error:.0e}), {ratio:.2f} times as fast",
+    ),
+    "cli.trial_failed": ("{name}：不采用，运行失败（{reason}）", "{name}: not used, it failed ({reason})"),
     "cli.plans": (
         "列出 2–24 GB 内存或显存的机器对每个分支会用的方案",
         "show which plan machines with 2 to 24 GB get for each branch",
@@ -1295,6 +1423,19 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "无法在 {host} 的端口 {port} 上打开网页（{reason}）。请用 --port 换一个端口，或先结束占用它的程序。",
         "The page cannot be opened at {host}, port {port} ({reason}). Choose another port with --port, or end the program that uses this one.",
     ),
+    "T21": (
+        "没有安装 --mcp 所需的组件，或版本不合（找到：{found}）。请运行 pip install \"gradio[mcp]\"；它要求较旧的 pydantic，建议装进单独的虚拟环境。不加 --mcp 时网页和接口照常可用。",
+        "What --mcp needs is not installed, or is of another version (found: {found}). Run pip install \"gradio[mcp]\"; it asks for an older pydantic, so a virtual environment of its own is best. Without --mcp the page and its API work as usual.",
+    ),
+    "T22": (
+        "MCP 工具不支持登录，不能与 GPEN_ZOO_AUTH 同时使用。请去掉 --mcp，或去掉 GPEN_ZOO_AUTH 并在前面加一个会检查身份的代理。",
+        "MCP tools know no login, so --mcp and GPEN_ZOO_AUTH exclude each other. Leave out --mcp, or leave out GPEN_ZOO_AUTH and put a proxy in front that checks who calls.",
+    ),
+    "cli.mcp": (
+        "同时作为 MCP 工具提供给 AI 助手（需要 gradio[mcp]）",
+        "offer the API as MCP tools to assistants too (needs gradio[mcp])",
+    ),
+    "cli.serving_mcp": ("MCP 工具地址：{address}", "MCP tools at {address}"),
     "M07": (
         "这台机器上没有设备 {device}。可用的设备：{known}；不写 --device 则自动选择。",
         "There is no device {device} on this machine. Available: {known}; leave --device out to have one chosen.",

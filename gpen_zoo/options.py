@@ -7,12 +7,26 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from gpen_zoo.errors import OptionsInvalid
-from gpen_zoo.types import Mask, Options, ToneChoice
+from gpen_zoo.types import Mask, Options, Scale, ToneChoice
 
 # The JSON form of each option, as the API, the report and the error message name it.
-FIELDS = ("strength", "aligned", "faces", "strengths", "boxes", "min_size", "largest", "mask", "tone", "grain")
+FIELDS = (
+    "strength",
+    "aligned",
+    "faces",
+    "strengths",
+    "boxes",
+    "min_size",
+    "largest",
+    "mask",
+    "tone",
+    "grain",
+    "scale",
+    "background",
+)
 MASKS: tuple[Mask, ...] = get_args(Mask)
 TONES: tuple[ToneChoice, ...] = get_args(ToneChoice)
+SCALES: tuple[Scale, ...] = get_args(Scale)
 
 
 def options_from_json(given: Mapping[str, Any] | None) -> Options:
@@ -69,6 +83,10 @@ def check_options(options: Options) -> None:
     for name, value, known in (("mask", options.mask, MASKS), ("tone", options.tone, TONES)):
         if value not in known:
             raise OptionsInvalid("F63", field=name, known=", ".join(known), value=value)
+    if isinstance(options.scale, bool) or not isinstance(options.scale, int) or options.scale not in SCALES:
+        raise OptionsInvalid("F63", field="scale", known=", ".join(map(str, SCALES)), value=options.scale)
+    if not isinstance(options.background, str) or not options.background:
+        raise OptionsInvalid("B28", value=options.background)
     for name, switch in (("largest", options.largest), ("grain", options.grain)):
         if not isinstance(switch, bool):
             raise OptionsInvalid("F64", field=name, value=switch)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from gpen_zoo.align import Patch, Window, patch_of, side_of, window_of
+from gpen_zoo.align import Patch, Window, cut_crop, patch_of, side_of, window_of
 from gpen_zoo.grain import Levels, grain, grain_of, lacking
 from gpen_zoo.masks import FACE, Place, drawn, fractions, head_weight, parsed, squared_distance
 from gpen_zoo.match import kept_detail, luma_of, matched_light
@@ -30,6 +30,8 @@ __all__ = ["Layer", "Place", "layer_of", "paste"]
 
 # Photo pixels worked on at once: some 80 bytes each, so that a face of 50 megapixels needs no more than a small one.
 BAND = 1 << 20
+CAST_GRID = 48  # cells per crop side at which the light of two backgrounds is compared
+CAST_SOFT = 0.1  # standard deviation of what counts as light, in crop sides
 LEAST_GRAIN = 0.5  # 8-bit steps below which nobody sees it
 
 
@@ -38,12 +40,14 @@ class Layer:
     """One face ready to be laid over the photo, at any strength.
 
     delta: float32 (k, k, 3), what full strength changes. before: float32 (k, k, 3), what the network was given, and
-    kept (k, k), see above; both None for a face that keeps all of the photo's finer detail.
+    kept (k, k), see above; both None for a face that keeps all of the photo's finer detail. cast: (c, c, 3), how
+    the light of the pixels pasted into differs from that of what the network was given, or None.
     """
 
     delta: Patch
     before: Patch | None
     kept: Patch | None
+    cast: Patch | None = None
 
     def change(self, pixels: U8, window: Window) -> F32:
         """What full strength adds to the photo in `window`: float32 (h, w, 3), in 8-bit steps."""
@@ -51,14 +55,19 @@ class Layer:
         if self.before is not None and self.kept is not None:
             lost = self.before.over(window)
             np.subtract(window.cut(pixels), lost, out=lost)
+            if self.cast is not None:
+                lost -= self.cast.over(window)
             lost *= (1.0 - self.kept.over(window, cubic=False))[:, :, None]
             change -= lost
         return change
 
 
-def layer_of(crop: RestoredCrop, mask: Mask = "face", *, whole: bool = False) -> Layer:
+def layer_of(crop: RestoredCrop, mask: Mask = "face", *, whole: bool = False, onto: U8 | None = None) -> Layer:
     """The layer of a crop. Light and colour at large stay the photo's, except in aligned mode (`whole`), where no photo
-    surrounds the face and the network's own light is wanted."""
+    surrounds the face and the network's own light is wanted.
+
+    onto: the picture to paste into, where another network made it: a cast that this one gave it is the face's too.
+    """
     before, after = (patch_of(x, crop.frame) for x in (crop.before, crop.after))
     given, made = (x.values.astype(np.float32) for x in (before, after))
     delta = made - given
@@ -71,7 +80,16 @@ def layer_of(crop: RestoredCrop, mask: Mask = "face", *, whole: bool = False) ->
         delta=Patch(values=delta, matrix=before.matrix),
         before=Patch(values=given, matrix=before.matrix) if needed else None,
         kept=Patch(values=kept, matrix=before.matrix) if kept is not None else None,
+        cast=None if onto is None or whole or not needed else _cast(crop, onto),
     )
+
+
+def _cast(crop: RestoredCrop, onto: U8) -> Patch:
+    """The light of `onto` minus that of the crop before the network."""
+    there = cut_crop(onto, crop.frame, CAST_GRID).astype(np.float32)
+    here = cut_crop(crop.before, np.eye(2, 3) / crop.before.shape[0], CAST_GRID)
+    shift = cv2.GaussianBlur(there - here, (0, 0), CAST_SOFT * CAST_GRID)
+    return patch_of(np.asarray(shift, np.float32), crop.frame)
 
 
 def missing_grain(layer: Layer, pixels: U8, place: Place, window: Window) -> Levels | None:
@@ -100,12 +118,13 @@ def paste(
     tone: Tone = "colour",
     mask: Mask = "face",
     grainy: bool = False,
+    remade: bool = False,
 ) -> U8:
     """The photo with its faces: a new uint8 (H, W, 3); pixels outside every mask are the photo's own.
 
     strengths: 0-1 by face number. places: all faces of the photo, also those not pasted.
     For a grey or toned photo only luma changes, so grey stays grey and sepia keeps its sepia. grainy: a face smoother
-    than the photo around it gets the photo's grain.
+    than the photo around it gets the photo's grain. remade: the pixels are another network's work.
     """
     out: U8 = pixels.copy()
     height, width = pixels.shape[:2]
@@ -115,7 +134,7 @@ def paste(
         strength, place = strengths.get(crop.index, 0.0), by_index[crop.index]
         if strength <= 0 or windows[crop.index].empty:
             continue
-        layer = layer_of(crop, mask, whole=place.whole)
+        layer = layer_of(crop, mask, whole=place.whole, onto=pixels if remade else None)
         drawing = drawn(mask) if crop.regions is None or mask == "crop" else parsed(crop.regions, mask)
         missing = missing_grain(layer, pixels, place, windows[crop.index]) if grainy else None
         for window in windows[crop.index].bands(BAND):

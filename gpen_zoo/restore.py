@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
-from gpen_zoo.align import cut_crop, frame_of_face, frame_of_picture, side_of, yaw_of
-from gpen_zoo.branches import Branch, load_branches, load_detector, load_parser, pick_branch
+from gpen_zoo.align import cut_crop, enlarged_frame, frame_of_face, frame_of_picture, side_of, yaw_of
+from gpen_zoo.background import LANCZOS, check_size, enlarge, notes_of, pixels_in_tone
+from gpen_zoo.branches import Branch, Upscalers, load_branches, load_detector, load_parser, pick_branch
 from gpen_zoo.choice import left_out
 from gpen_zoo.detect import Detector, Found, find_faces
 from gpen_zoo.drawn import drawn_faces
@@ -18,7 +19,21 @@ from gpen_zoo.engine import Outcome
 from gpen_zoo.hints import Note, note
 from gpen_zoo.options import check_options
 from gpen_zoo.paste import Place, paste
-from gpen_zoo.types import U8, Face, FaceReport, Image, Options, Origin, Parser, RestoredCrop, RestoreResult, Verdict
+from gpen_zoo.types import (
+    U8,
+    Enlarged,
+    Face,
+    FaceReport,
+    Image,
+    Options,
+    Origin,
+    Parser,
+    RestoredCrop,
+    RestoreResult,
+    Scale,
+    Verdict,
+)
+from gpen_zoo.upscaler import OnNote, Upscaler
 from gpen_zoo.verdicts import MOSTLY_INVENTED, TOO_SMALL, blended, left_alone, too_small, with_outcome
 from gpen_zoo.zoo import Zoo
 
@@ -36,7 +51,8 @@ __all__ = [
     "pick_branch",
 ]
 
-# Called with a stage (`faces`, `restore`, `paste`), steps done and steps in all. What it raises ends the work.
+# Called with a stage (`faces`, `restore`, `background`, `paste`), steps done and steps in all. What it raises ends the
+# work.
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 LEAST_PARSED = (
@@ -69,13 +85,14 @@ class Restorer:
     """Callable that restores photos; read-only and safe to share between threads.
 
     branches: at least one, sorted by size. detector: see detect.py. parser: see parse.py; without it masks are drawn
-    from the landmarks. notes: what every result has to mention.
+    from the landmarks. notes: what every result has to mention. upscalers: weights that can enlarge the background.
     """
 
     branches: tuple[Branch, ...]
     detector: Detector
     notes: tuple[Note, ...] = ()
     parser: Parser | None = None
+    upscalers: Upscalers = field(default_factory=Upscalers)
 
     def __call__(
         self,
@@ -86,15 +103,18 @@ class Restorer:
         found: Found | None = None,
         on_crop: Callable[[RestoredCrop], None] | None = None,
         keep_all: bool = False,
+        on_note: OnNote | None = None,
     ) -> RestoreResult:
         """Restore the chosen faces of a photo.
 
         found: its faces, when they were looked for before. keep_all: faces not chosen go through the network too, so
         that `blend` can take them in later. on_crop: given each face as soon as the network is done
-        with it; crops then go through the network one by one. What it raises ends the work.
+        with it; crops then go through the network one by one. What it raises ends the work. on_note: told how long the
+        background will take, before it is enlarged by weights.
 
-        Raises OptionsInvalid for options outside their range, WeightMissing/WeightCorrupt when a branch cannot be
-        read, and whatever `progress` raises. A face that cannot be served gets a verdict instead.
+        Raises OptionsInvalid for options outside their range, WeightMissing/WeightCorrupt when a branch or an upscaler
+        cannot be read, ImageTooLarge and OutOfMemory for a background too large, and whatever `progress` raises. A
+        face that cannot be served gets a verdict instead.
         """
         tell = progress or _silent
         tell("faces", 0, 1)
@@ -103,8 +123,9 @@ class Restorer:
         start = time.perf_counter()
         outcomes = self._run(prepared, tell, on_crop)
         network_ms = 1000 * (time.perf_counter() - start)
+        enlarged = self.enlarge(prepared, tell, on_note=on_note)
         tell("paste", 0, 1)
-        result = self.finish(prepared, outcomes, network_ms=network_ms)
+        result = self.finish(prepared, outcomes, enlarged, network_ms=network_ms)
         tell("paste", 1, 1)
         return result
 
@@ -113,18 +134,22 @@ class Restorer:
     ) -> Prepared:
         """Everything before the network: faces found (or taken from `found`), a branch or a verdict for each.
 
-        Raises OptionsInvalid and what the detector raises.
+        Raises OptionsInvalid, ImageTooLarge (I30) and WeightMissing for a background that cannot be had, and what the
+        detector raises.
         """
         options = options or Options()
         check_options(options)
+        check_size(image.width, image.height, options.scale)
+        self._upscaler(options)
         start = time.perf_counter()
         if options.aligned:
             found = Found(faces=(), detector="none")
-            planned = [self._plan_picture(image)]
+            planned = [self._plan_picture(image, options.scale)]
         else:
             found = found or find_faces(image, self.detector)
             drawn = drawn_faces(image, self.detector, self.branches[0].template, options.boxes, found.faces)
-            planned = [self._plan_face(f) for f in found.faces] + [self._plan_face(*d) for d in drawn]
+            told: list[tuple[Face, Origin]] = [*((f, "found") for f in found.faces), *drawn]
+            planned = [self._plan_face(face, origin, options.scale) for face, origin in told]
         left = {} if keep_all or options.aligned else left_out(planned, options)
         return Prepared(
             image=image,
@@ -134,10 +159,42 @@ class Restorer:
             ms=1000 * (time.perf_counter() - start),
         )
 
+    def enlarge(
+        self, prepared: Prepared, progress: Progress | None = None, *, on_note: OnNote | None = None
+    ) -> Enlarged | None:
+        """The photo's background as its options want it, None for the photo as it is.
+
+        Raises what `background.enlarge` raises, and what `progress` does, between tiles.
+        """
+        image, options = prepared.image, prepared.options
+        if options.leaves_background:
+            return None
+        tell = progress or _silent
+        tell("background", 0, 1)
+        return enlarge(
+            image,
+            options.scale,
+            self._upscaler(options),
+            tone=image.tone if options.tone == "auto" else options.tone,
+            on_tile=lambda done, total: tell("background", done, total),
+            on_note=on_note,
+        )
+
+    def _upscaler(self, options: Options) -> Upscaler | None:
+        if options.leaves_background or options.background == LANCZOS:
+            return None
+        return self.upscalers.pick(options.background, options.scale)
+
     def finish(
-        self, prepared: Prepared, outcomes: Mapping[int, tuple[U8, Outcome]], *, network_ms: float
+        self,
+        prepared: Prepared,
+        outcomes: Mapping[int, tuple[U8, Outcome]],
+        enlarged: Enlarged | None = None,
+        *,
+        network_ms: float,
     ) -> RestoreResult:
-        """Everything after the network. outcomes: crop and outcome of every face of `prepared.todo` by its number."""
+        """Everything after the network. outcomes: crop and outcome of every face of `prepared.todo` by its number.
+        enlarged: what `enlarge` made."""
         start = time.perf_counter()
         image, options, found = prepared.image, prepared.options, prepared.found
         crops = {
@@ -146,7 +203,7 @@ class Restorer:
                 frame=r.frame,
                 before=outcomes[r.index][0],
                 after=after,
-                regions=self._parse(r, after),
+                regions=self._parse(r, after, options.scale),
             )
             for r in prepared.reports
             if r.index in outcomes and (after := outcomes[r.index][1].pixels) is not None
@@ -155,29 +212,40 @@ class Restorer:
             with_outcome(r, outcomes[r.index][1], crops.get(r.index)) if r.index in outcomes else r
             for r in prepared.reports
         ]
+        told = notes_of(enlarged, options, self.upscalers.best(options.scale))
         result = RestoreResult(
             image=image,
             original=image,
             faces=tuple(reports),
-            notes=(*image.notes, *self.notes, *found.notes, *self._summary(reports, options)),
+            notes=(*image.notes, *self.notes, *found.notes, *self._summary(reports, options), *told),
             timings=(),
-            weights=tuple(b.name for b in self.branches if any(c.branch == b.name for c in reports)),
+            weights=(
+                *(b.name for b in self.branches if any(c.branch == b.name for c in reports)),
+                *([enlarged.method] if enlarged is not None and enlarged.method != LANCZOS else []),
+            ),
             detector=found.detector,
             crops=tuple(crops.values()),
             aligned=options.aligned,
+            options=options,
+            enlarged=enlarged,
         )
         result = blend(result, options)
-        laps = ("faces", prepared.ms), ("network", network_ms), ("paste", 1000 * (time.perf_counter() - start))
-        return replace(result, timings=laps)
+        laps = [("faces", prepared.ms), ("network", network_ms), ("paste", 1000 * (time.perf_counter() - start))]
+        if enlarged is not None:
+            laps.insert(2, ("background", 1000 * enlarged.seconds))
+        return replace(result, timings=tuple(laps))
 
-    def _parse(self, report: FaceReport, crop: U8) -> U8 | None:
+    def _parse(self, report: FaceReport, crop: U8, scale: Scale) -> U8 | None:
         """Classes of a restored crop, where a mask made of them is worth the time."""
-        worth = report.origin != "picture" and report.side >= LEAST_PARSED
+        worth = report.origin != "picture" and report.side * scale >= LEAST_PARSED
         return self.parser(crop) if self.parser is not None and worth else None
 
-    def _plan_face(self, face: Face, origin: Origin = "found") -> FaceReport:
-        """The report of a face before any network ran: its place and branch, or why it is left alone."""
-        branch, why = self._pick_branch(side_of(frame_of_face(face.points, self.branches[0].template)))
+    def _plan_face(self, face: Face, origin: Origin, scale: Scale) -> FaceReport:
+        """The report of a face before any network ran: its place and branch, or why it is left alone.
+
+        The branch is that of the face's size in the result.
+        """
+        branch, why = self._pick_branch(scale * side_of(frame_of_face(face.points, self.branches[0].template)))
         frame = frame_of_face(face.points, branch.template)
         report = FaceReport(
             index=face.index,
@@ -195,9 +263,9 @@ class Restorer:
         )
         return too_small(report) or report
 
-    def _plan_picture(self, image: Image) -> FaceReport:
-        frame = frame_of_picture(image.width, image.height)
-        branch, why = self._pick_branch(side_of(frame))
+    def _plan_picture(self, image: Image, scale: Scale) -> FaceReport:
+        frame = frame_of_picture(image.width, image.height, scale)
+        branch, why = self._pick_branch(scale * side_of(frame))
         return FaceReport(
             index=1,
             verdict=Verdict.RESTORED,
@@ -262,9 +330,11 @@ class Restorer:
 def blend(result: RestoreResult, options: Options) -> RestoreResult:
     """The same restoration with another strength, mask or tone, or other faces ticked: no network, only the kept crops.
 
-    A face whose crop was not kept (skipped or failed earlier) stays as it was.
+    A face whose crop was not kept (skipped or failed earlier) stays as it was, and so does the background: scale and
+    background of the options are those that the result was made with.
     """
     check_options(options)
+    options = replace(options, scale=result.options.scale, background=result.options.background)
     result = replace(result, options=options)
     left = left_out(result.faces, options)
     kept = {c.index: c for c in result.crops}
@@ -272,23 +342,36 @@ def blend(result: RestoreResult, options: Options) -> RestoreResult:
         blended(r, kept[r.index], options, left.get(r.index), whole=result.aligned) if r.index in kept else r
         for r in result.faces
     )
+    scale, enlarged = options.scale, result.enlarged
+    image = result.original
+    if enlarged is not None:
+        image = enlarged.image.with_pixels(pixels_in_tone(enlarged, result.original, result.tone))
     pixels = paste(
-        result.original.pixels,
-        result.crops,
+        image.pixels,
+        [replace(c, frame=enlarged_frame(c.frame, scale)) for c in result.crops],
         {r.index: r.strength for r in reports},
-        [Place(index=r.index, frame=r.frame, whole=result.aligned) for r in reports],
+        [Place(index=r.index, frame=enlarged_frame(r.frame, scale), whole=result.aligned) for r in reports],
         tone=result.tone,
         mask=options.mask,
         grainy=options.grain and not result.aligned,
+        remade=enlarged is not None and enlarged.method != LANCZOS,
     )
-    return replace(result, image=result.original.with_pixels(pixels), faces=reports)
+    return replace(result, image=image.with_pixels(pixels), faces=reports)
 
 
-def load(name: str = "auto", *, zoo: Zoo | None = None, device: str = "auto", precision: str = "auto") -> Restorer:
+def load(
+    name: str = "auto",
+    *,
+    zoo: Zoo | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    background_tile: int = 0,
+) -> Restorer:
     """A restorer on weights of the zoo.
 
     name: a restorer's name or alias in the manifest, or `auto`: every installed branch, and per face the one that fits;
     the bundled demo weights when none is installed. device: `auto`, or a torch device. precision: as the engine's.
+    background_tile: side in pixels of the tiles in which weights enlarge the background, 0 for what suits the machine.
     Raises WeightMissing, WeightCorrupt or WeightWrongKind. Files are verified now, tensors read when a face needs them.
     """
     zoo = zoo or Zoo()
@@ -297,6 +380,7 @@ def load(name: str = "auto", *, zoo: Zoo | None = None, device: str = "auto", pr
         detector=load_detector(zoo),
         parser=load_parser(zoo),
         notes=zoo.problems(),
+        upscalers=Upscalers(zoo, device, precision, tile=background_tile),
     )
 
 

@@ -26,6 +26,7 @@ Mask: TypeAlias = Literal["face", "face+hair", "crop"]
 Origin: TypeAlias = Literal["found", "box", "drawn", "picture"]
 
 REPORT_VERSION = 1
+Scale: TypeAlias = Literal[1, 2, 4]
 
 
 class Detector(Protocol):
@@ -152,7 +153,9 @@ class Options:
     and boxes (None and empty) all faces are meant. min_size: faces whose box's longer side has fewer pixels are left
     alone. largest: only the largest of the faces meant. strengths: a face's own strength by its number; faces not named
     use `strength`. mask: how much around the face may change. tone: how the photo is treated, `auto` as it was judged
-    when read. grain: the photo's own grain is put over restored faces.
+    when read. grain: the photo's own grain is put over restored faces. scale: how many times as wide and as high the
+    result is. background: what enlarges the photo around the faces: `lanczos`, weights by their name in the manifest,
+    or `auto`, the best that is installed. At scale 1 only named weights touch it: they enlarge it, then it is shrunk.
     """
 
     strength: float | None = None
@@ -165,6 +168,13 @@ class Options:
     mask: Mask = "face"
     tone: ToneChoice = "auto"
     grain: bool = False
+    scale: Scale = 1
+    background: str = "auto"
+
+    @property
+    def leaves_background(self) -> bool:
+        """Whether the photo around the faces stays bit for bit as it is."""
+        return self.scale == 1 and self.background in ("auto", "lanczos")
 
     def strength_of(self, index: int) -> float | None:
         """Strength of the face with this number, None for the face's own default."""
@@ -183,6 +193,8 @@ class Options:
             "mask": self.mask,
             "tone": self.tone,
             "grain": self.grain,
+            "scale": self.scale,
+            "background": self.background,
         }
 
 
@@ -262,11 +274,42 @@ class RestoredCrop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Enlarged:
+    """The photo at the size of the result, before its faces are pasted.
+
+    image: as it was made. toned: its pixels with no more than the photo's own hues, where those matter and weights
+    made it (see background.py), else None. method: `lanczos`, or the name of the weights. plan: how they ran last, or
+    None. attempts: every change of plan with its cause, oldest first. estimate: seconds it was expected to take, or
+    None. seconds: what it took.
+    """
+
+    image: Image
+    method: str
+    scale: Scale
+    toned: U8 | None = None
+    plan: str | None = None
+    attempts: tuple[Note, ...] = ()
+    estimate: float | None = None
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "method": self.method,
+            "scale": self.scale,
+            "plan": self.plan,
+            "attempts": [a.as_dict() for a in self.attempts],
+            "estimate_seconds": None if self.estimate is None else round(self.estimate, 1),
+            "seconds": round(self.seconds, 2),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RestoreResult:
     """The finished photo and everything that can be told about it.
 
     original: the photo as it was read. crops: what the network made, for another blend without the network.
-    options: those it was last blended with.
+    options: those it was last blended with. enlarged: the photo that the faces are pasted into, None for `original`.
     """
 
     image: Image
@@ -279,6 +322,12 @@ class RestoreResult:
     crops: tuple[RestoredCrop, ...] = ()
     aligned: bool = False
     options: Options = Options()
+    enlarged: Enlarged | None = None
+
+    @property
+    def before(self) -> Image:
+        """The photo without restored faces at the size of the result, for comparison side by side."""
+        return self.original if self.enlarged is None else self.enlarged.image
 
     @property
     def tone(self) -> Tone:
@@ -297,6 +346,7 @@ class RestoreResult:
             "height": self.image.height,
             "tone": self.tone,
             "options": self.options.as_dict(),
+            "background": None if self.enlarged is None else self.enlarged.as_dict(),
             "detector": self.detector,
             "weights": list(self.weights),
             "faces": [f.as_dict() for f in self.faces],

@@ -58,8 +58,8 @@ def blended(
         told = note("F02", px=round(report.longest))
     elif given is None and report.strength_note is not None:
         told = report.strength_note
-    elif report.side > size:
-        told = note("F06", side=round(report.side), size=size)
+    elif report.side * options.scale > size:
+        told = note("F06", side=round(report.side * options.scale), size=size)
     else:
         told = note("F04", branch=report.branch)
     if whole:

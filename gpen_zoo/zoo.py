@@ -204,6 +204,14 @@ class Zoo:
         found = official or [e for e in self._gpen_restorers() if e.bundled and self._usable(e) is None]
         return tuple(sorted(found, key=_by_branch))
 
+    def upscalers(self) -> tuple[Entry, ...]:
+        """Weights of the manifest that enlarge pictures, in its order, installed or not."""
+        return tuple(e for e in self.entries if e.role == "upscaler")
+
+    def usable(self, entry: Entry) -> bool:
+        """True when `locate` gives its file: there and verified. A file that fails is told by `problems`."""
+        return self._usable(entry) is None
+
     def problems(self) -> tuple[Note, ...]:
         """One note for each weight file that lies in the zoo folder but cannot be used."""
         found = (self._usable(entry) for entry in self.entries if self.present(entry))
