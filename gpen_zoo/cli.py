@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpen_zoo import cli_eval, cli_flags, cli_restore, cli_serve, cli_weights, logs
+from gpen_zoo import cli_eval, cli_flags, cli_restore, cli_serve, cli_tasks, cli_weights, logs
 from gpen_zoo.console import FAILED, INTERRUPTED, USAGE, complain
 from gpen_zoo.errors import GpenError, OptionsInvalid
 from gpen_zoo.hints import Lang, pick_language, say
@@ -73,6 +73,7 @@ def parser(lang: Lang) -> argparse.ArgumentParser:
         return made
 
     cli_flags.add_arguments(command(commands, "restore", "cli.restore", cli_restore.run), lang)
+    cli_tasks.add_commands(commands, command, lang)
     cli_eval.add_arguments(command(commands, "eval", "cli.eval", cli_eval.run), lang)
     weights = commands.add_parser("weights", help=say("cli.weights", lang), description=say("cli.weights", lang))
     cli_weights.add_commands(weights.add_subparsers(required=True, metavar="ACTION"), command, lang)
