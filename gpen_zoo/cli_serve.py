@@ -23,6 +23,7 @@ def add_commands(to: Any, command: Command, lang: Lang) -> None:
     doctor = command(to, "doctor", "cli.doctor", run_doctor)
     doctor.add_argument("--json", action="store_true")
     doctor.add_argument("--plans", action="store_true", help=say("cli.plans", lang))
+    doctor.add_argument("--accelerate", action="store_true", help=say("cli.doctor_accelerate", lang))
     serve = command(to, "serve", "cli.serve", run_serve)
 
     def add(flag: str, words: str, **more: Any) -> None:
@@ -32,6 +33,8 @@ def add_commands(to: Any, command: Command, lang: Lang) -> None:
     add("--host", "host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"))
     add("--port", "port", type=int, default=int(os.environ.get("GRADIO_SERVER_PORT", "7860")))
     add("--open", "open", action="store_true")
+    # The name under which Gradio takes it.
+    add("--mcp", "mcp", action="store_true", default=os.environ.get("GRADIO_MCP_SERVER", "").lower() == "true")
     add("--timeout", "serve_timeout", type=at_least(0.0), default=300.0, metavar="S")
     add("--grace", "grace", type=at_least(0.0), default=20.0, metavar="S")
     add("--max-requests", "max_requests", type=at_least(1), default=16, metavar="N")
@@ -55,7 +58,7 @@ def run_doctor(args: argparse.Namespace, lang: Lang) -> int:
 
     if args.plans:
         return run_plans(lang)
-    found = examine(open_zoo())
+    found = examine(open_zoo(), accelerate=args.accelerate)
     if args.json:
         write_json("-", found.as_dict())
         return OK
@@ -65,6 +68,10 @@ def run_doctor(args: argparse.Namespace, lang: Lang) -> int:
     print(f"{say('cli.doctor_device', lang)}: {found.device}, {found.threads} threads")
     print(f"{say('cli.doctor_zoo', lang)}: {found.home}")
     print(f"{say('cli.doctor_use', lang)}: {', '.join(found.branches) or '-'}; {found.detector}")
+    for label, trials in found.accelerators.items():
+        print(f"{say('cli.doctor_accelerators', lang)} ({label}):")
+        for trial in trials:
+            print("  " + say(f"cli.trial_{trial.verdict}", lang, **trial.as_dict()))
     print(say("cli.doctor_problems", lang) + ":")
     for problem in found.problems:
         print(f"  {say(problem, lang)} [{problem.code}]")
@@ -89,8 +96,12 @@ def run_plans(lang: Lang) -> int:
 
 def run_serve(args: argparse.Namespace, lang: Lang) -> int:
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
-    from gpen_zoo.service import Limits, bind, create, serve
+    from gpen_zoo import service_mcp
+    from gpen_zoo.page import allowed_people
+    from gpen_zoo.service import Limits, bind, create, serve, visible
 
+    if args.mcp:
+        service_mcp.require(login=bool(allowed_people()))
     listening = bind(args.host, args.port)
     limits = Limits(
         timeout=args.timeout or None,
@@ -100,13 +111,14 @@ def run_serve(args: argparse.Namespace, lang: Lang) -> int:
     )
 
     def ready(port: int) -> None:
-        shown = "127.0.0.1" if args.host in ("0.0.0.0", "::") else args.host
-        address = f"http://{shown}:{port}"
+        address = f"http://{visible(args.host)}:{port}"
         print(say("cli.serving", lang, address=address), flush=True)
+        if args.mcp:
+            print(say("cli.serving_mcp", lang, address=address + service_mcp.PATH), flush=True)
         if args.open:
             webbrowser.open(address)
 
-    serve(create(open_zoo(), limits), listening=listening, ready=ready)
+    serve(create(open_zoo(), limits, mcp=args.mcp), listening=listening, ready=ready)
     # Everything of ours has ended, but a thread may still be inside torch with an example photo, and the interpreter's
     # own way out would then abort the process.
     logging.shutdown()

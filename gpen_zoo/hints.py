@@ -1098,8 +1098,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{flag} is not needed here: faces are always restored. Use --strength for a milder effect.",
     ),
     "U26": (
-        "restore 只做人脸修复，不能做 {task}。请去掉 --task。",
-        "restore restores faces and cannot do {task}. Leave --task out.",
+        "restore 只做人脸修复，不能做 {task}。请去掉 --task；上色、补全、由分割图生成人脸分别用 gpen-zoo colorize、inpaint、seg2face。",
+        "restore restores faces and cannot do {task}. Leave --task out; for the other tasks there are gpen-zoo colorize, inpaint and seg2face.",
     ),
     "U27": (
         "这台电脑没有可用的 CUDA 显卡，将改用默认设备，速度较慢。请用 gpen-zoo doctor 查看原因。",

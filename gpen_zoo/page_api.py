@@ -22,8 +22,12 @@ def add_api(desk: Desk, batches: BatchDesk, zoo: Zoo) -> None:
     def restore(photo: str | None, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
         """Restore the faces of a photo.
 
-        photo: any picture file. options: JSON object with any of strength (0-1), aligned (bool), faces (list of
-        numbers from 1), strengths (number → strength); may be empty. Returns the restored file and the report.
+        Args:
+            photo: any picture file.
+            options: any of strength (0-1, "auto"), aligned, faces (numbers from 1), strengths (number → strength).
+
+        Returns:
+            the restored file and the report.
         """
         answer = desk.serve(photo, options)
         if isinstance(answer, Note):
@@ -35,8 +39,12 @@ def add_api(desk: Desk, batches: BatchDesk, zoo: Zoo) -> None:
     ) -> tuple[str, list[dict[str, Any]]]:
         """Restore the faces of many photos.
 
-        files: picture files and zips of them. options: as for /restore. Returns a zip of the results, with an error log
-        inside, and one report a photo.
+        Args:
+            files: picture files and zips of them.
+            options: as for /restore.
+
+        Returns:
+            a zip of the results with an error log inside, and one report a photo.
         """
         chosen = guarded(lambda: options_from_json(options))
         if isinstance(chosen, Note):

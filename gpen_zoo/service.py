@@ -2,7 +2,7 @@
 
     /            the page                     /v1/restore  POST a photo, get it back restored
     /healthz     alive, engine not stuck      /metrics     for Prometheus
-    /readyz      weights verified and tried
+    /readyz      weights verified and tried       /gradio_api/mcp/  the page's endpoints for assistants
 
 Every answer carries `X-Request-Id`, the caller's own where it sent a sound one; log lines of the request name it.
 """
@@ -32,7 +32,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gpen_zoo import __version__
+from gpen_zoo import __version__, service_mcp
 from gpen_zoo.deadline import Deadline
 from gpen_zoo.errors import GpenError, guarded
 from gpen_zoo.hints import Note, note
@@ -94,6 +94,7 @@ class Service:
 
     def __init__(self, page: Page, limits: Limits) -> None:
         self.limits, self.desk = limits, page.desk
+        self.blocks = page.blocks
         self.stopping = threading.Event()  # takes nothing new
         self.stopped = threading.Event()  # ends what runs
         self.ready = threading.Event()
@@ -162,8 +163,11 @@ class Service:
             self._readers.get().close()
 
 
-def create(zoo: Zoo | None = None, limits: Limits | None = None, page: Page | None = None) -> FastAPI:
-    """The application; its `state.service` is the `Service`. Raises as `page.build` does."""
+def create(
+    zoo: Zoo | None = None, limits: Limits | None = None, page: Page | None = None, *, mcp: bool = False
+) -> FastAPI:
+    """The application; its `state.service` is the `Service`. mcp: the page's endpoints are tools for assistants too.
+    Raises as `page.build` and `service_mcp.settle` do."""
     page = page or build(zoo)
     service = Service(page, limits or Limits())
 
@@ -204,8 +208,12 @@ def create(zoo: Zoo | None = None, limits: Limits | None = None, page: Page | No
     async def restore(request: Request) -> Response:
         return await answer(service, request)
 
+    if mcp:
+        service_mcp.require(login="auth" in page.launch_options)
     options = {k: v for k, v in page.launch_options.items() if k in _MOUNTABLE}
-    gr.mount_gradio_app(app, page.blocks, path="/", **options)
+    gr.mount_gradio_app(app, page.blocks, path="/", mcp_server=mcp, **options)
+    if mcp:
+        service_mcp.settle(page.blocks)
     return app
 
 
@@ -265,6 +273,12 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+def visible(host: str) -> str:
+    """The host part of an address at which a server that listens on `host` is reached from its own machine."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{here}]" if ":" in here else here
+
+
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket, taken before anything is loaded, so that a busy port is told at once. GpenError (T20)."""
     try:
@@ -302,8 +316,11 @@ def serve(
             if server.should_exit:
                 return
             time.sleep(0.05)
+        bound, taken = server.servers[0].sockets[0].getsockname()[:2]
+        if service.blocks.mcp_server:
+            service_mcp.reach(service.blocks, f"http://{visible(bound)}:{taken}/")
         if ready is not None:
-            ready(server.servers[0].sockets[0].getsockname()[1])
+            ready(taken)
 
     threading.Thread(target=watch, daemon=True).start()
     before = {}
