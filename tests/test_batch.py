@@ -344,7 +344,10 @@ def test_sizes_faces_and_formats(photos: list[Path], tmp_path: Path) -> None:
     (done,) = run(jobs(photos[:1], tmp_path / "out"), tiny, more)
     assert [p.name for p in done.written] == ["0_restored.jpg", "0_restored_face01.png", "0_restored_face02.png"]
     assert gz.read(done.written[0]).width == 300
-    assert gz.read(done.written[1]).pixels.shape == (64, 128, 3)
+    assert done.result is not None
+    for path, crop in zip(done.written[1:], done.result.crops, strict=True):
+        assert path.stem.endswith(f"_face{crop.index:02d}")
+        assert np.array_equal(gz.read(path).pixels, np.hstack((crop.before, crop.after)))
     back = Settings(options=Options(aligned=True), auto_resize=True)
     small = tmp_path / "small.png"
     gz.write(Image(pixels=data.astronaut()[:300, :400]), small)

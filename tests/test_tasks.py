@@ -122,6 +122,13 @@ def test_a_network_without_normalisation_gives_what_the_authors_code_would(preci
     assert Config.from_state_dict(unnormalised(state)) == Config.from_state_dict(state)
 
 
+def test_the_network_for_selfies_answers_to_that_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert Zoo().entry("selfie").branch == 2048
+    photo = gz.write(Image(pixels=GREY), tmp_path / "a.png")
+    assert main(["restore", "-i", str(photo), "-o", str(tmp_path), "--model", "selfie"]) == 1
+    assert "GPEN-BFR-2048" in capsys.readouterr().err
+
+
 # --- colouring ---
 
 
