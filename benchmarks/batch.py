@@ -8,7 +8,7 @@
     memory     resident memory over a thousand photos of 2 kB to 40 megapixels, some of them broken
 
 PHOTOS: folder of photos with faces. Everything runs on the bundled weights, or on random ones of `--branch` 512 or 1024
-(speed does not depend on values). `--write` puts the table into RESULTS.md.
+(speed does not depend on values). `--write` adds the table to RESULTS_BATCH.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from gpen_zoo.types import F64, U8, Image, Options, RawFaces
 from gpen_zoo.weightfile import read_state_dict
 from gpen_zoo.zoo import Zoo
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
+RESULTS = Path(__file__).with_name("RESULTS_BATCH.md")
 FULL = Options(strength=1.0)
 
 
