@@ -9,10 +9,10 @@ import os
 import sys
 import webbrowser
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from gpen_zoo.console import OK, open_zoo, write_json
-from gpen_zoo.hints import Lang, say
+from gpen_zoo.console import FAILED, OK, complain, open_zoo, write_json
+from gpen_zoo.hints import Lang, note, say
 
 Command = Callable[..., argparse.ArgumentParser]
 N = TypeVar("N", int, float)
@@ -37,6 +37,8 @@ def add_commands(to: Any, command: Command, lang: Lang) -> None:
     add("--mcp", "mcp", action="store_true", default=os.environ.get("GRADIO_MCP_SERVER", "").lower() == "true")
     add("--timeout", "serve_timeout", type=at_least(0.0), default=300.0, metavar="S")
     add("--grace", "grace", type=at_least(0.0), default=20.0, metavar="S")
+    add("--silence", "silence", type=at_least(1.0), default=600.0, metavar="S")
+    add("--exit-when-wedged", "exit_when_wedged", action="store_true")
     add("--max-requests", "max_requests", type=at_least(1), default=16, metavar="N")
     add("--max-body-mb", "max_body", type=at_least(1), default=100, metavar="MB")
 
@@ -108,6 +110,7 @@ def run_serve(args: argparse.Namespace, lang: Lang) -> int:
         requests=args.max_requests,
         body_mb=args.max_body_mb,
         grace=args.grace,
+        silence=args.silence,
     )
 
     def ready(port: int) -> None:
@@ -118,10 +121,19 @@ def run_serve(args: argparse.Namespace, lang: Lang) -> int:
         if args.open:
             webbrowser.open(address)
 
-    serve(create(open_zoo(), limits, mcp=args.mcp), listening=listening, ready=ready)
-    # Everything of ours has ended, but a thread may still be inside torch with an example photo, and the interpreter's
-    # own way out would then abort the process.
+    def wedged() -> None:
+        complain(note("T06", seconds=f"{limits.silence:g}"), lang)
+        leave(FAILED)
+
+    app = create(open_zoo(), limits, mcp=args.mcp)
+    serve(app, listening=listening, ready=ready, wedged=wedged if args.exit_when_wedged else None)
+    leave(OK)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process. A thread may still be inside torch, with an example photo or for good, and the interpreter's own
+    way out would then abort the process or wait for ever."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(OK)
+    os._exit(code)

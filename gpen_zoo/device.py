@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from gpen_zoo.budget import GB, Facts
@@ -151,9 +152,19 @@ def relieve(device: str) -> None:
         torch.mps.empty_cache()
 
 
+def onto(x: Tensor, device: str) -> Tensor:
+    """x on the device. To a graphics card it goes from locked pages, so that the host need not wait for the copy."""
+    return x.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else x.to(device)
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether an error of torch or numpy says that memory ran out. torch's CPU allocator has no class of its own."""
     text = str(error).lower()
     return isinstance(error, MemoryError) or any(
         words in text for words in ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed")
     )
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, short enough for a report; its class where it says nothing."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -5,16 +5,20 @@ from __future__ import annotations
 import platform
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpen_zoo.basicsr_shim import import_basicsr
 from gpen_zoo.errors import GpenError
 from gpen_zoo.hints import Note, note
 from gpen_zoo.zoo import Zoo
+
+if TYPE_CHECKING:
+    from gpen_zoo.accelerate import Trial
 
 PACKAGES = (
     "torch",
@@ -40,7 +44,8 @@ PACKAGES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """versions: package → version or None. device: torch's device and its name. branches: weights that `load` takes."""
+    """versions: package → version or None. device: torch's device and its name. branches: weights that `load` takes.
+    accelerators: a branch with its plan → what came of each; empty unless asked for."""
 
     versions: dict[str, str | None]
     device: str
@@ -49,6 +54,7 @@ class Examination:
     detector: str
     branches: tuple[str, ...]
     problems: tuple[Note, ...]
+    accelerators: Mapping[str, tuple[Trial, ...]]
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -60,13 +66,18 @@ class Examination:
             "detector": self.detector,
             "branches": list(self.branches),
             "problems": [p.as_dict() for p in self.problems],
+            "accelerators": {label: [t.as_dict() for t in trials] for label, trials in self.accelerators.items()},
         }
 
 
-def examine(zoo: Zoo | None = None) -> Examination:
-    """Look at this installation. Verifies the weights in the zoo folder; needs no network."""
+def examine(zoo: Zoo | None = None, *, accelerate: bool = False) -> Examination:
+    """Look at this installation. Verifies the weights in the zoo folder; needs no network.
+
+    accelerate: also measure every accelerator on every branch, which takes minutes.
+    """
     import torch
 
+    from gpen_zoo.branches import load_branches
     from gpen_zoo.engine import pick_device
     from gpen_zoo.restore import load
 
@@ -74,9 +85,13 @@ def examine(zoo: Zoo | None = None) -> Examination:
     problems = [*_basicsr(), *_heif(), *_home(zoo.home), *zoo.problems()]
     branches: tuple[str, ...] = ()
     detector = "-"
+    accelerators: dict[str, tuple[Trial, ...]] = {}
     try:
         restorer = load(zoo=zoo)
         branches, detector = tuple(b.name for b in restorer.branches), restorer.detector.name
+        for branch in load_branches(zoo, "auto", "auto", "auto", accelerate=True) if accelerate else ():
+            plan, trials = branch.engine.trials()
+            accelerators[f"{branch.name}, {plan}"] = trials
     except GpenError as error:
         problems.append(error.note)
     device = pick_device("auto")
@@ -89,6 +104,7 @@ def examine(zoo: Zoo | None = None) -> Examination:
         detector=detector,
         branches=branches,
         problems=tuple(problems),
+        accelerators=accelerators,
     )
 
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor
 
+from gpen_zoo.accelerate import Accelerated, Trial, accelerated
 from gpen_zoo.architecture import gpen_shapes
 from gpen_zoo.budget import Facts, Plan, ladder, ladder_float32, weight_bytes
-from gpen_zoo.device import facts_of, out_of_memory, relieve
+from gpen_zoo.device import facts_of, first_line, onto, out_of_memory, relieve
 from gpen_zoo.device import pick_device as pick_device  # callers ask the engine, whatever file decides
 from gpen_zoo.hints import Note, note
 from gpen_zoo.network import Config
@@ -51,23 +52,38 @@ class Engine:
     """A network on a device. Read-only to callers and safe from several threads: one micro-batch runs at a time.
 
     device: `auto`, or torch's name. precision: `auto` (16 bit where it pays, else float32), `float32`, `float16` or
-    `bfloat16`. ValueError for another precision. Attributes: `weights`, `config`, `size` (side of its crops in pixels).
+    `bfloat16`. ValueError for another precision. accelerate: try torch.compile and its like on the first face and keep
+    what wins (accelerate.py); that face then takes up to minutes longer.
+    Attributes: `weights`, `config`, `size` (side of its crops in pixels).
     """
 
-    def __init__(self, net: Weights, *, device: str = "auto", precision: str = "auto") -> None:
+    def __init__(
+        self, net: Weights, *, device: str = "auto", precision: str = "auto", accelerate: bool = False
+    ) -> None:
         if precision != "auto" and precision not in DTYPES:
             raise ValueError(f"precision must be auto, {', '.join(DTYPES)}, not {precision}")
         self.config: Config = net.config
         self.size: int = net.config.size
         self.weights = net
-        self._device, self._precision = pick_device(device), precision
+        self._device, self._precision, self._accelerate = pick_device(device), precision, accelerate
         self._lock = threading.Lock()
-        self._prepared: dict[tuple[str, str], Prepared] = {}  # guarded by the lock
+        self._prepared: dict[tuple[str, str], Prepared | Accelerated] = {}  # guarded by the lock
 
     def plans(self) -> tuple[Plan, ...]:
         """The ladder `restore` would climb down now, given the memory that is free now."""
         with self._lock:
             return ladder(self.config, self._facts(), precision=self._precision)
+
+    @torch.inference_mode()
+    def trials(self) -> tuple[Plan, tuple[Trial, ...]]:
+        """What came of each accelerator under the plan that comes first now; none without `accelerate`.
+
+        Measures now if no face has been restored yet; what torch raises passes through.
+        """
+        with self._lock:
+            plan, *_ = ladder(self.config, self._facts(), precision=self._precision)
+            run = self._network(plan)
+        return plan, run.trials if isinstance(run, Accelerated) else ()
 
     @torch.inference_mode()
     def forward(self, x: Tensor, plan: Plan) -> Tensor:
@@ -148,7 +164,7 @@ class Engine:
     def _attempt(self, crops: U8, plan: Plan) -> tuple[list[U8 | None], Failure | None]:
         """Pictures, None for the broken ones; or the failure, free of the tensors it held."""
         try:
-            x = torch.from_numpy(crops).to(plan.device).permute(0, 3, 1, 2).float().div_(127.5).sub_(1)
+            x = onto(torch.from_numpy(crops), plan.device).permute(0, 3, 1, 2).float().div_(127.5).sub_(1)
             y = self._forward(x, plan)
             finite = y.isfinite().flatten(1).all(1).tolist()
             levels = y.mul_(127.5).add_(127.5).clamp_(0, 255).round_().to(torch.uint8)
@@ -160,10 +176,14 @@ class Engine:
         return [p if ok else None for p, ok in zip(pictures, sound, strict=True)], None
 
     def _forward(self, x: Tensor, plan: Plan) -> Tensor:
+        return self._network(plan)(x.to(plan.device), tile=plan.tile).to(x.device)
+
+    def _network(self, plan: Plan) -> Prepared | Accelerated:
         key = plan.device, plan.dtype
         if key not in self._prepared:
-            self._prepared[key] = prepare(self.weights, device=torch.device(plan.device), dtype=DTYPES[plan.dtype])
-        return self._prepared[key](x.to(plan.device), tile=plan.tile).to(x.device)
+            network = prepare(self.weights, device=torch.device(plan.device), dtype=DTYPES[plan.dtype])
+            self._prepared[key] = accelerated(network, plan.tile) if self._accelerate else network
+        return self._prepared[key]
 
     def _facts(self) -> Facts:
         """Facts of the device now, with what our own weights occupy counted as free: plans include them."""
@@ -192,7 +212,9 @@ class _Step:
         return self.plans[0]
 
 
-def load_engine(source: Path | Mapping[str, Tensor], *, device: str = "auto", precision: str = "auto") -> Engine:
+def load_engine(
+    source: Path | Mapping[str, Tensor], *, device: str = "auto", precision: str = "auto", accelerate: bool = False
+) -> Engine:
     """Engine for a `.safetensors` file (memory-mapped: pages are read when first used) or for tensors by name.
 
     ValueError when names or shapes are not GPEN's. Tensors are not copied and must not change afterwards.
@@ -203,7 +225,7 @@ def load_engine(source: Path | Mapping[str, Tensor], *, device: str = "auto", pr
     if expected != found:
         wrong = sorted(n for n in {*expected, *found} if expected.get(n) != found.get(n))
         raise ValueError(f"not a GPEN state dict: {', '.join(wrong[:3])} missing, unknown or of another shape")
-    return Engine(Tensors(config, state), device=device, precision=precision)
+    return Engine(Tensors(config, state), device=device, precision=precision, accelerate=accelerate)
 
 
 def _after(failure: Failure, failed: Plan, others: list[Plan]) -> tuple[Plan, ...]:
@@ -214,19 +236,15 @@ def _after(failure: Failure, failed: Plan, others: list[Plan]) -> tuple[Plan, ..
 
 
 def _change(failure: Failure, failed: Plan, plan: Plan) -> Note:
-    log.warning("%s failed (%s), continuing with %s", failed, _first_line(failure), plan)
+    log.warning("%s failed (%s), continuing with %s", failed, first_line(failure), plan)
     if out_of_memory(failure):
         return note("M01", failed=failed, plan=plan)
-    return note("M04", failed=failed, plan=plan, reason=_first_line(failure))
+    return note("M04", failed=failed, plan=plan, reason=first_line(failure))
 
 
 def _dead_end(failure: Failure, plan: Plan) -> Note:
-    log.error("%s failed (%s), no plan left", plan, _first_line(failure))
-    return note("M03", plan=plan) if out_of_memory(failure) else note("M06", plan=plan, reason=_first_line(failure))
-
-
-def _first_line(failure: Failure) -> str:
-    return (str(failure).splitlines() or [type(failure).__name__])[0][:200]
+    log.error("%s failed (%s), no plan left", plan, first_line(failure))
+    return note("M03", plan=plan) if out_of_memory(failure) else note("M06", plan=plan, reason=first_line(failure))
 
 
 def _flat(picture: U8) -> bool:
