@@ -103,6 +103,8 @@ def batches(faces: Faces, batch: int, *, rank: int = 0, world: int = 1, workers:
         num_workers=workers,
         prefetch_factor=4 if workers else None,
         worker_init_fn=_one_thread,
+        # A fork inherits OpenCV's thread pool without its threads, and waits for them for ever.
+        multiprocessing_context="spawn" if workers else None,
     )
     yield from loader
 
