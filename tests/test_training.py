@@ -164,18 +164,18 @@ def test_the_validation_list_is_kept_out(faces: Path) -> None:
         face_files(faces, without=[f"face{i}.png" for i in range(5)])
 
 
-def command(faces: Path, output: Path, *more: str, batch: int = 2) -> list[str]:
+def command(faces: Path, output: Path, *more: str, batch: int = 2, workers: int = 0) -> list[str]:
     network = f"--size {SIZE} --style-dim 16 --n-mlp 1 --narrow {1 / 64}"
-    flags = f"{network} --steps 4 --batch {batch} --every 2 --workers 0 --threads 1"
+    flags = f"{network} --steps 4 --batch {batch} --every 2 --workers {workers} --threads 1"
     return ["-m", "training.train", "--data", str(faces), "--output", str(output), *flags.split(), *more]
 
 
 def test_the_command_line_trains_validates_and_leaves_a_sheet(faces: Path, tmp_path: Path) -> None:
     names = tmp_path / "validation.txt"
     names.write_text("face0.png\n")
-    subprocess.run(
-        [sys.executable, *command(faces, tmp_path / "run", "--validation", str(names))], check=True, cwd=ROOT
-    )
+    # A worker process too: one that was forked after the first validation hung.
+    flags = command(faces, tmp_path / "run", "--validation", str(names), workers=1)
+    subprocess.run([sys.executable, *flags], check=True, cwd=ROOT, timeout=300)
     rows = list(csv.DictReader((tmp_path / "run" / "log.csv").open()))
     assert [int(r["step"]) for r in rows] == [2, 4]
     assert all(float(r["psnr"]) > 0 for r in rows)
