@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 PROBE = {"cpu": 64}  # side in pixels of the tile that time is measured on
 PROBE_ELSEWHERE = 256  # a graphics card would only be waited for with less
+LEAST_OVERLAP = 32  # pixels, of the tiles of a picture that usually needs none
 WORTH_A_PROBE = 8  # probes in a picture from which one is made
 
 OnTile: TypeAlias = Callable[[int, int], None]
@@ -108,7 +109,7 @@ class Upscaler:
             plans = upscaler_ladder(
                 self.shape, facts, height, width, precision=self._precision, tile=self._tile or usual.tile
             )
-            passes.append(_Pass(height=height, width=width, shrink=shrink, plans=plans, overlap=usual.overlap))
+            passes.append(_Pass(height=height, width=width, shrink=shrink, plans=plans, overlap=usual.overlap or LEAST_OVERLAP))
             grown = self.shape.factor // shrink
             height, width, reached = height * grown, width * grown, reached * grown
         return passes
@@ -236,7 +237,7 @@ class _Descent:
         while True:
             plan = self.plans[0]
             if plan.tile and max(tile.shape[:2]) > plan.tile:
-                divided = _tiling(plan.tile, self._pass.overlap or plan.tile // 8)
+                divided = _tiling(plan.tile, self._pass.overlap)
                 return np.asarray(run_tiled(tile, self, divided, on_tile=self._state.again), np.uint8)
             pixels, failure = self._upscaler.attempt(tile, plan, self._pass.shrink)
             if pixels is not None:
