@@ -69,8 +69,11 @@ def run_tiled(
             on_tile(1, 1)
         return result
     whole: Pixels | None = None
+    # Rows of the strips above that the next strip is blended with, not rounded yet. Only they are kept as numbers with
+    # a fraction: a whole picture of 48 megapixels would be 576 MB of them.
+    pending: Pixels | None = None
     factor, dtype, done = 1, np.dtype(np.float32), 0
-    for top in tops:
+    for top, following in zip(tops, [*tops[1:], None], strict=True):
         strip: Pixels | None = None
         for left in lefts:
             tile = picture[top : top + tall, left : left + wide]
@@ -84,10 +87,17 @@ def run_tiled(
                 on_tile(done, len(tops) * len(lefts))
         assert strip is not None
         if whole is None:
-            whole = np.empty((height * factor, *strip.shape[1:]), strip.dtype)
-        _blend(whole, strip, top * factor, axis=0, tiling=tiling, factor=factor)
+            whole = np.empty((height * factor, *strip.shape[1:]), dtype)
+        if pending is not None:
+            _mix(pending, strip, tiling.ramp)
+            strip[: len(pending)] = pending
+        finished = whole[top * factor : (top + tall) * factor]
+        finished[...] = strip if strip.dtype == dtype else np.rint(strip)
+        if following is not None:
+            begin = (following - top) * factor
+            pending = strip[begin : begin + tiling.overlap * factor].copy()
     assert whole is not None
-    return whole if whole.dtype == dtype else np.rint(whole).astype(dtype)
+    return whole
 
 
 def starts(length: int, tile: int, overlap: int) -> list[int]:
@@ -105,13 +115,16 @@ def ramp_weights(kind: Ramp, length: int) -> NDArray[np.float32]:
 
 def _blend(into: Pixels, part: Pixels, start: int, *, axis: int, tiling: Tiling, factor: int) -> None:
     """Lay `part` over what `into` holds; everything before `start` + overlap is filled already, except at start 0."""
-    ramp = ramp_weights(tiling.ramp, tiling.overlap * factor if start else 0)
     into, part = np.moveaxis(into, axis, 0), np.moveaxis(part, axis, 0)
-    begin = start + len(ramp)
-    if len(ramp):
-        held = into[start:begin]
-        held += (part[: len(ramp)] - held) * ramp.reshape(-1, *[1] * (part.ndim - 1))
-    into[begin : start + len(part)] = part[len(ramp) :]
+    begin = start + (tiling.overlap * factor if start else 0)
+    _mix(into[start:begin], part, tiling.ramp)
+    into[begin : start + len(part)] = part[begin - start :]
+
+
+def _mix(held: Pixels, part: Pixels, ramp_kind: Ramp) -> None:
+    """Let `held` pass into the first rows of `part`, in place."""
+    ramp = ramp_weights(ramp_kind, len(held)).reshape(-1, *[1] * (part.ndim - 1))
+    held += (part[: len(held)] - held) * ramp
 
 
 def _working(dtype: np.dtype[Any]) -> np.dtype[Any]:
