@@ -24,4 +24,5 @@ VOLUME /data
 EXPOSE 7860
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
   CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/healthz', timeout=4)"]
-CMD ["gpen-zoo", "serve", "--host", "0.0.0.0"]
+# A red health check alone restarts nothing outside Swarm and Kubernetes; an exit does, with `--restart on-failure`.
+CMD ["gpen-zoo", "serve", "--host", "0.0.0.0", "--exit-when-wedged"]

@@ -33,6 +33,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpen_zoo import __version__, service_mcp
+from gpen_zoo.branches import Branch
 from gpen_zoo.deadline import Deadline
 from gpen_zoo.errors import GpenError, guarded
 from gpen_zoo.hints import Note, note
@@ -51,6 +52,7 @@ from gpen_zoo.zoo import Zoo
 log = logging.getLogger(__name__)
 
 _SOUND_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+FAREWELL = 2.0  # seconds in which those who wait for a stuck engine get their answers before the process ends
 _OWN_ROUTES = ("/healthz", "/readyz", "/metrics", "/v1/restore")
 
 
@@ -123,7 +125,13 @@ class Service:
 
     def try_weights(self) -> None:
         """One crop through the smallest branch; then the service is ready."""
-        branch = self.desk.restorer.branches[0]
+        key = self.pulse.start()  # a graphics card that hangs does so here first
+        try:
+            self._try(self.desk.restorer.branches[0])
+        finally:
+            self.pulse.stop(key)
+
+    def _try(self, branch: Branch) -> None:
         slope = np.linspace(0, 255, branch.size, dtype=np.uint8)
         crop = np.broadcast_to(slope[:, None, None], (1, branch.size, branch.size, 3)).copy()
         answer = guarded(lambda: branch.engine.restore(crop))
@@ -154,6 +162,15 @@ class Service:
         self.metrics.stage("read", time.perf_counter() - start)
         with self.desk.line.turn(self.stopped.is_set):
             return self.desk.restorer(image, chosen)
+
+    def wait_until_wedged(self) -> None:
+        """Return when the engine is stuck and everybody who waits has been told that the service ends."""
+        while not self.pulse.wedged:
+            time.sleep(min(1.0, self.limits.silence / 4))
+        log.error("no progress for more than %g s, ending", self.limits.silence)
+        self.stopping.set()
+        self.stopped.set()
+        time.sleep(FAREWELL)
 
     def close(self) -> None:
         """End what runs and the decoders."""
@@ -296,9 +313,11 @@ def serve(
     port: int = 0,
     listening: socket.socket | None = None,
     ready: Callable[[int], None] | None = None,
+    wedged: Callable[[], None] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM. listening: from `bind`, instead of host and port. ready: told the port when
-    connections are taken; port 0 picks a free one."""
+    connections are taken; port 0 picks a free one. wedged: called when the engine is stuck, to end the process: a
+    thread inside torch can be ended in no other way."""
     service: Service = app.state.service
     config = uvicorn.Config(
         app,
@@ -321,6 +340,9 @@ def serve(
             service_mcp.reach(service.blocks, f"http://{visible(bound)}:{taken}/")
         if ready is not None:
             ready(taken)
+        if wedged is not None:
+            service.wait_until_wedged()
+            wedged()
 
     threading.Thread(target=watch, daemon=True).start()
     before = {}

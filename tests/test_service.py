@@ -231,12 +231,13 @@ def test_a_late_photo_is_given_up_for_caller_and_visitor(tmp_path: Path) -> None
 
 
 def test_a_stuck_engine_turns_the_probe_red(tmp_path: Path) -> None:
-    app = app_of(restorer(FACE, sizes=(64,)), tmp_path, Limits(silence=0.2))
+    app = app_of(restorer(FACE, sizes=(64,)), tmp_path, Limits(silence=1))
     service: Service = app.state.service
     with served(app) as client:
+        assert ready(client).status_code == 200, "the trial of the weights is watched too"
         key = service.pulse.start()
         assert client.get("/healthz").status_code == 200
-        time.sleep(0.3)
+        time.sleep(1.1)
         stuck = client.get("/healthz")
         assert (stuck.status_code, stuck.json()["error"]["code"]) == (503, "T06")
         assert numbers(client)["gpen_healthy"] == 0
@@ -314,6 +315,52 @@ def test_asked_to_stop_it_finishes_what_runs_or_says_that_it_could_not(
     lines = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
     (told,) = [line for line in lines if line.get("request") == "last" and line["message"] == "request"]
     assert told["status"] == status
+
+
+STUCK = """
+import sys, threading, time
+from gpen_zoo import cli, restore
+restore.find_faces = lambda *_, **__: threading.Event().wait()
+words = ["serve", "--port", "0", "--lang", "en", "--silence", "4", *sys.argv[1:]]
+sys.exit(cli.main(words))
+"""
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_stuck_engine_ends_the_process_where_that_was_asked_for(tmp_path: Path, flag: bool) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", STUCK, *(["--exit-when-wedged"] if flag else [])],
+        cwd=ROOT,
+        env={**os.environ, "GRADIO_TEMP_DIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    address = child.stdout.readline().split()[2].rstrip(";")
+    body = gz.encode(PHOTO, format="PNG")
+    try:
+        with httpx.Client(base_url=address, timeout=60) as client, ThreadPoolExecutor(2) as pool:
+            assert ready(client).status_code == 200
+            stuck = pool.submit(client.post, "/v1/restore", content=body)
+            while numbers(client)["gpen_queue_length"] < 1:
+                time.sleep(0.05)
+            if flag:
+                waiting = pool.submit(client.post, "/v1/restore", content=body)
+                assert waiting.result(timeout=30).json()["error"]["code"] == "S05", "who waits is told"
+                assert child.wait(timeout=30) == 1
+                with pytest.raises(httpx.TransportError):
+                    stuck.result(timeout=30)
+            else:
+                while client.get("/healthz").status_code == 200:
+                    time.sleep(0.05)
+                time.sleep(3)
+                assert child.poll() is None
+                child.kill()  # else the pool waits for answers that never come
+    finally:
+        child.kill()
+        _, err = child.communicate(timeout=60)
+    assert ("[T06]" in err) == flag
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
