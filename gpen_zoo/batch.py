@@ -21,7 +21,7 @@ from typing import TypeVar
 import numpy as np
 
 from gpen_zoo.align import cut_crop
-from gpen_zoo.batch_types import Done, Job, Settings
+from gpen_zoo.batch_types import Done, Job, Settings, Watch
 from gpen_zoo.deadline import STAGES, Deadline, TimedDetector
 from gpen_zoo.detection_cache import DetectionCache
 from gpen_zoo.engine import Outcome
@@ -35,7 +35,7 @@ from gpen_zoo.outputs import put_file
 from gpen_zoo.restore import CROPS_AT_ONCE, Branch, Prepared, Restorer
 from gpen_zoo.sizing import nearest_branch_side, resized_image, with_long_side
 from gpen_zoo.timeline import Timeline
-from gpen_zoo.types import U8, Image, RestoredCrop
+from gpen_zoo.types import U8, Enlarged, Image, RestoredCrop
 
 T = TypeVar("T")
 
@@ -56,6 +56,7 @@ class _Photo:
     prepared: Prepared | None = None
     crops: dict[int, U8] = field(default_factory=dict)
     outcomes: dict[int, tuple[U8, Outcome]] = field(default_factory=dict)
+    enlarged: Enlarged | None = None
     laps: dict[str, float] = field(default_factory=dict)  # stage → milliseconds of work
     error: Note | None = None  # that the network stage met
 
@@ -67,16 +68,18 @@ def run(
     *,
     cache: DetectionCache | None = None,
     timeline: Timeline | None = None,
+    watch: Watch | None = None,
 ) -> Generator[Done, None, None]:
     """Restore `jobs`; one `Done` each, in their order, as soon as it and all before it are finished.
 
     Closing the generator, or an exception in the thread that reads it, stops the run: what is under way ends at its
-    next step, and nothing is left half-written. Raises OptionsInvalid before anything starts.
+    next step, and nothing is left half-written. Raises OptionsInvalid, and WeightMissing for a background by weights
+    that are not there, before anything starts.
     """
     settings = settings or Settings()
     # Checked on any picture: a wrong option should not be told once for each of ten thousand photos.
     restorer.prepare(Image(pixels=np.zeros((8, 8, 3), np.uint8)), replace(settings.options, aligned=True))
-    return _Run(jobs, restorer, settings, cache or DetectionCache(), timeline or Timeline()).results()
+    return _Run(jobs, restorer, settings, cache or DetectionCache(), timeline or Timeline(), watch).results()
 
 
 class _Run:
@@ -87,9 +90,10 @@ class _Run:
         settings: Settings,
         cache: DetectionCache,
         timeline: Timeline,
+        watch: Watch | None,
     ) -> None:
         self._jobs, self._restorer, self._settings = enumerate(jobs), restorer, settings
-        self._cache, self._timeline = cache, timeline
+        self._cache, self._timeline, self._watch = cache, timeline, watch
         self._stopped = threading.Event()
         self._next_lock = threading.Lock()
         self._window = Window(settings.workers + AHEAD, PIXELS)
@@ -213,7 +217,7 @@ class _Run:
                 if isinstance(image, Note):
                     self._fail(photo, image)
                     continue
-                self._window.weigh(photo.position, image.width * image.height)
+                self._window.weigh(photo.position, image.width * image.height * _growth(self._settings))
                 why = guarded(partial(self._prepare, photo, image))
                 if isinstance(why, Note):
                     self._fail(photo, why)
@@ -275,6 +279,8 @@ class _Run:
             for branch in self._restorer.branches:
                 self._run_branch(branch, photos)
             for photo in photos:
+                if photo.error is None:
+                    self._enlarge(photo)
                 if photo.error is not None:
                     self._fail(photo, photo.error)
                 else:
@@ -325,6 +331,28 @@ class _Run:
             self._timeline.add(photo.position + 1, "network", start, outcome.ms / 1000)
             start += outcome.ms / 1000
 
+    def _enlarge(self, photo: _Photo) -> None:
+        """The photo's background, in this stage because weights want the device for themselves."""
+        prepared, watch = photo.prepared, self._watch
+        assert prepared is not None
+        if prepared.options.leaves_background:
+            return
+
+        def progress(stage: str, done: int, total: int) -> None:
+            photo.deadline.progress(stage, done, total)
+            if watch is not None:
+                watch.tile(photo.job, done, total)
+
+        def work() -> Enlarged | None:
+            on_note = None if watch is None else partial(watch.note, photo.job)
+            return self._restorer.enlarge(prepared, progress, on_note=on_note)
+
+        answer = guarded(lambda: self._stage(photo, "background", work))
+        if isinstance(answer, Note):
+            photo.error = answer
+        else:
+            photo.enlarged = answer
+
     # --- paste, encode, write ---
 
     def _write_photos(self) -> None:
@@ -342,10 +370,13 @@ class _Run:
         assert prepared is not None
         network_ms = photo.laps.get("network", 0.0)
         result = self._stage(
-            photo, "paste", lambda: self._restorer.finish(prepared, photo.outcomes, network_ms=network_ms)
+            photo,
+            "paste",
+            lambda: self._restorer.finish(prepared, photo.outcomes, photo.enlarged, network_ms=network_ms),
         )
         if settings.auto_resize and settings.options.aligned:
-            result = replace(result, image=resized_image(result.image, *photo.size))
+            width, height = (side * settings.options.scale for side in photo.size)
+            result = replace(result, image=resized_image(result.image, width, height))
         files: list[tuple[Path, bytes]] = []
         if photo.job.target is not None:
             path, format, why = self._destination(photo.job, photo.job.target, result.image)
@@ -384,6 +415,13 @@ class _Run:
         if isinstance(job.source, Path) and path.exists() and path.samefile(job.source):
             raise OptionsInvalid("U07", path=path)
         return path, format, why
+
+
+def _growth(settings: Settings) -> float:
+    """What a photo under way takes, in photos that are restored at their own size: those are held twice, before and
+    after; others once more, before their faces are pasted."""
+    options = settings.options
+    return 1.0 if options.leaves_background else (1 + 2 * options.scale**2) / 2
 
 
 def _side_by_side(crop: RestoredCrop) -> Image:

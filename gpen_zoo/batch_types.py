@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from gpen_zoo.hints import Note
 from gpen_zoo.types import Options, RestoreResult
@@ -23,6 +24,16 @@ class Job:
     source: Path | bytes
     target: Path | None = None
     exact: bool = False
+
+
+class Watch(Protocol):
+    """Who wants to know how a background gets on; called by the thread that makes it."""
+
+    def note(self, job: Job, what: Note) -> None:
+        """How long it will take."""
+
+    def tile(self, job: Job, done: int, total: int) -> None:
+        """So many of its tiles are finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 from gpen_zoo.detect import embedded_detector, retinaface_detector
 from gpen_zoo.device import check_device
 from gpen_zoo.engine import Engine, load_engine
-from gpen_zoo.errors import GpenError, WeightMissing, WeightWrongKind
+from gpen_zoo.errors import GpenError, OptionsInvalid, WeightMissing, WeightWrongKind
 from gpen_zoo.manifest import Entry
 from gpen_zoo.parse import parsenet_parser
 from gpen_zoo.types import F64, Detector, Parser, Scale
@@ -72,8 +72,8 @@ class Upscalers:
         """The upscaler of that name, or for `auto` the best that is installed and sound; None for none (or `lanczos`).
 
         Best is one made for the scale, then one of a larger factor, then one of a smaller, which runs twice. Raises
-        WeightMissing for a name that is unknown (B29) or not installed (W16), WeightCorrupt, WeightWrongKind, and
-        GpenError (B30) where basicsr is missing.
+        OptionsInvalid (F63) for an unknown name, WeightMissing (W16) for one that is not installed, WeightCorrupt,
+        WeightWrongKind, and GpenError (B30) where basicsr is missing.
         """
         if choice == "lanczos":
             return None
@@ -81,9 +81,8 @@ class Upscalers:
         if choice != "auto":
             entry = next((e for e in entries if e.answers_to(choice)), None)
             if entry is None or self._zoo is None:
-                raise WeightMissing(
-                    "B29", name=choice, known=", ".join(("auto", "lanczos", *(e.name for e in entries)))
-                )
+                known = ", ".join(("auto", "lanczos", *(e.name for e in entries)))
+                raise OptionsInvalid("F63", field="background", known=known, value=choice)
             return self._ready(entry, self._zoo)
         for entry in entries:
             if self._zoo is not None and can_run() and self._zoo.usable(entry):

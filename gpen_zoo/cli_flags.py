@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from gpen_zoo.batch_types import Settings
 
 STDOUT = "-"
+SCRIPTS_SCALE = 2  # of the author's --use_sr
+SMALLEST_TILE = 32  # pixels; less is nearly all overlap
 
 
 class Replaced(argparse.Action):
@@ -51,6 +53,9 @@ def add_arguments(to: argparse.ArgumentParser, lang: Lang) -> None:
     add("--mask", choices=get_args(Mask), default="face", words="mask")
     add("--tone", choices=get_args(ToneChoice), default="auto", words="tone")
     add("--grain", action="store_true", words="grain")
+    add("--scale", type=int, metavar="1|2|4", words="scale")
+    add("--background", default="auto", metavar="NAME|auto|lanczos", words="background")
+    add("--bg-tile", "--bg_tile", "--tile-size", "--tile_size", type=int, default=0, metavar="PX", words="bg_tile")
     add("--save-faces", "--save-face", "--save_face", action="store_true", words="save_faces")
     add("--model", default="auto", metavar="NAME", words="weights_name")
     add("--device", default="auto", words="device")
@@ -71,14 +76,13 @@ def add_arguments(to: argparse.ArgumentParser, lang: Lang) -> None:
         (("--channel_multiplier", "--channel-multiplier"), "U21", None),
         (("--narrow",), "U21", None),
         (("--key",), "U21", None),
-        (("--use_sr", "--use-sr"), "U22", 0),
-        (("--sr_scale", "--sr-scale"), "U22", None),
-        (("--sr_model", "--sr-model"), "U22", None),
-        (("--tile_size", "--tile-size"), "U23", None),
+        (("--sr_model", "--sr-model"), "U23", None),
         (("-c", "--channels"), "U24", None),
         (("--enhance_face", "--enhance-face"), "U25", 0),
     ):
         to.add_argument(*flags, action=Replaced, code=code, nargs=arguments)
+    to.add_argument("--use_sr", "--use-sr", action="store_true", help=argparse.SUPPRESS)
+    to.add_argument("--sr_scale", "--sr-scale", type=int, help=argparse.SUPPRESS)
     to.add_argument("--task", default="FaceEnhancement", help=argparse.SUPPRESS)
 
 
@@ -100,9 +104,16 @@ def settings_of(args: argparse.Namespace) -> Settings:
         mask=args.mask,
         tone=args.tone,
         grain=args.grain,
+        scale=scale_of(args),
+        background=args.background,
     )
     check_options(options)
-    for flag, value, least in (("--size", args.size, 16), ("--jobs", args.jobs, 1), ("--timeout", args.timeout, 0.1)):
+    for flag, value, least in (
+        ("--size", args.size, 16),
+        ("--jobs", args.jobs, 1),
+        ("--timeout", args.timeout, 0.1),
+        ("--bg-tile", args.bg_tile or None, SMALLEST_TILE),
+    ):
         if value is not None and not least <= value <= 100_000:
             raise OptionsInvalid("U28", flag=flag, value=value, least=least)
     if args.quality is not None and not 1 <= args.quality <= 100:
@@ -132,6 +143,13 @@ def device_of(args: argparse.Namespace, lang: Lang) -> str:
         return "cuda:0"
     complain(note("U27"), lang)
     return str(args.device)
+
+
+def scale_of(args: argparse.Namespace) -> Any:
+    """`--scale`, or what the script's `--use_sr` and `--sr_scale` mean; not checked yet."""
+    if args.scale is not None:
+        return args.scale
+    return (args.sr_scale or SCRIPTS_SCALE) if args.use_sr else 1
 
 
 def face_numbers(text: str | None) -> tuple[int, ...] | None:

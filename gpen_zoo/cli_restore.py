@@ -49,6 +49,8 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
     words = sys.stderr if STDOUT in (args.output, args.json) else sys.stdout
     for replaced in getattr(args, "replaced", ()):
         complain(replaced, lang)
+    if args.sr_scale is not None and not args.use_sr:
+        complain(note("U22", flag="--sr_scale"), lang)
     if args.auto_resize and not args.aligned:
         complain(note("U29"), lang)
     journal = None if one_file else Journal(target)
@@ -58,7 +60,9 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
         raise OptionsInvalid("U08", count=len(inputs.photos), path=args.output)
     check_report_places(args)
     zoo = open_zoo()
-    restorer = load(args.model, zoo=zoo, device=device_of(args, lang), precision=args.precision)
+    restorer = load(
+        args.model, zoo=zoo, device=device_of(args, lang), precision=args.precision, background_tile=args.bg_tile
+    )
     totals = Totals()
     for label, problem in inputs.problems:
         complain(problem, lang, label)
@@ -77,7 +81,10 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
         with ExitStack() as stack:
             stack.enter_context(interruptible())
             cache = DetectionCache(None if args.no_cache else zoo.home / "faces")
-            answers = stack.enter_context(closing(run_batch(jobs, restorer, settings, cache=cache, timeline=timeline)))
+            watch = None if args.quiet else stack.enter_context(closing(BackgroundWatch(lang)))
+            answers = stack.enter_context(
+                closing(run_batch(jobs, restorer, settings, cache=cache, timeline=timeline, watch=watch))
+            )
             for done in shown(answers, len(jobs), args.quiet, lang, stack):
                 totals.add(done)
                 if args.output == STDOUT and done.error is None:
@@ -170,6 +177,35 @@ def shown(answers: Iterator[Done], total: int, quiet: bool, lang: Lang, stack: E
     for done in bar:
         bar.clear()
         yield done
+
+
+class BackgroundWatch:
+    """Tells on standard error how long a background will take, and counts its tiles where that is a terminal."""
+
+    def __init__(self, lang: Lang) -> None:
+        self._lang = lang
+        self._bar: Any = None
+
+    def note(self, job: Job, what: Note) -> None:
+        """The estimate, before the first tile."""
+        complain(what, self._lang, job.label)
+
+    def tile(self, job: Job, done: int, total: int) -> None:
+        """`done` of `total` tiles of a photo are finished."""
+        from tqdm import tqdm
+
+        if self._bar is None:
+            unit = say("cli.tile_unit", self._lang)
+            self._bar = tqdm(total=total, unit=unit, disable=None if total > 1 else True, leave=False)
+        self._bar.update(done - self._bar.n)
+        if done == total:
+            self.close()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
 
 def keep(done: Done, target: Path, journal: Journal | None, lang: Lang) -> None:

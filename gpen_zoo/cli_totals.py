@@ -95,7 +95,7 @@ def laps_table(timeline: Timeline, lang: Lang, to: TextIO) -> None:
     print(say("cli.profile_head", lang), file=to)
     for lap in laps:
         print(
-            f"{lap.stage:<8} {lap.photos:>8} {lap.ms:>12.1f} {lap.work_ms:>12.0f} {lap.work_ms / whole:>7.1%}"
+            f"{lap.stage:<10} {lap.photos:>8} {lap.ms:>12.1f} {lap.work_ms:>12.0f} {lap.work_ms / whole:>7.1%}"
             f" {lap.wait_ms:>12.0f}",
             file=to,
         )

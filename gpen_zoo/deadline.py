@@ -17,7 +17,7 @@ from gpen_zoo.errors import Cancelled, InferenceTimeoutError
 from gpen_zoo.hints import Note, note
 from gpen_zoo.types import U8, Detector, RawFaces
 
-STAGES = ("read", "detect", "align", "network", "paste", "encode", "write")
+STAGES = ("read", "detect", "align", "network", "background", "paste", "encode", "write")
 
 
 class Deadline:

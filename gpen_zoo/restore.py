@@ -26,7 +26,6 @@ from gpen_zoo.types import (
     FaceReport,
     Image,
     Options,
-    Origin,
     Parser,
     RestoredCrop,
     RestoreResult,
@@ -58,6 +57,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 LEAST_PARSED = (
     128  # side in photo pixels; parsing takes 2 s on two cores, and a smaller mask's edge is 3 px soft anyway
 )
+WATCHED = 0.7  # seconds between two looks at faces that are shown as they are done
 CROPS_AT_ONCE = 8  # bounds memory for crowds: 8 crops of 2048 px are 100 MB
 
 
@@ -108,9 +108,9 @@ class Restorer:
         """Restore the chosen faces of a photo.
 
         found: its faces, when they were looked for before. keep_all: faces not chosen go through the network too, so
-        that `blend` can take them in later. on_crop: given each face as soon as the network is done
-        with it; crops then go through the network one by one. What it raises ends the work. on_note: told how long the
-        background will take, before it is enlarged by weights.
+        that `blend` can take them in later. on_crop: given each face as soon as the network is done with it; crops then
+        go through it in batches short enough to watch, the first alone. What it raises ends the work. on_note: told how
+        long the background will take, before it is enlarged by weights.
 
         Raises OptionsInvalid for options outside their range, WeightMissing/WeightCorrupt when a branch or an upscaler
         cannot be read, ImageTooLarge and OutOfMemory for a background too large, and whatever `progress` raises. A
@@ -128,6 +128,45 @@ class Restorer:
         result = self.finish(prepared, outcomes, enlarged, network_ms=network_ms)
         tell("paste", 1, 1)
         return result
+
+    def complete(
+        self,
+        result: RestoreResult,
+        options: Options,
+        *,
+        found: Found,
+        progress: Progress | None = None,
+        on_crop: Callable[[RestoredCrop], None] | None = None,
+    ) -> RestoreResult:
+        """`blend`, after the network ran for the faces that only now are asked for.
+
+        found: all faces of the photo, of which the result may lack some. The rest is as in a call, and like `blend` it
+        leaves the background as it was made.
+        """
+        options = replace(options, scale=result.options.scale, background=result.options.background)
+        prepared = self.prepare(result.original, options, found=found)
+        known = {r.index: r for r in result.faces if r.plan is not None}
+        fresh = replace(prepared, reports=tuple(r for r in prepared.reports if r.index not in known))
+        start = time.perf_counter()
+        outcomes = self._run(fresh, progress or _silent, on_crop) if fresh.todo else {}
+        network_ms = 1000 * (time.perf_counter() - start)
+        crops = [*result.crops, *self._crops(fresh, outcomes)]
+        known |= {r.index: r for r in self._seen(fresh, outcomes, crops)}
+        reports = [known[r.index] for r in prepared.reports]
+        kept = [n for n in result.notes if n.code != "F01"]
+        more = [n for n in self._summary(reports, options) if n not in kept]
+        names = [b.name for b in self.branches if any(c.branch == b.name for c in reports)]
+        return blend(
+            replace(
+                result,
+                faces=tuple(reports),
+                crops=tuple(c for c in crops if c.index in {r.index for r in reports}),
+                notes=(*kept, *more),
+                weights=tuple(dict.fromkeys((*names, *result.weights))),
+                timings=tuple((k, ms + network_ms if k == "network" else ms) for k, ms in result.timings),
+            ),
+            options,
+        )
 
     def prepare(
         self, image: Image, options: Options | None = None, *, found: Found | None = None, keep_all: bool = False
@@ -148,8 +187,7 @@ class Restorer:
         else:
             found = found or find_faces(image, self.detector)
             drawn = drawn_faces(image, self.detector, self.branches[0].template, options.boxes, found.faces)
-            told: list[tuple[Face, Origin]] = [*((f, "found") for f in found.faces), *drawn]
-            planned = [self._plan_face(face, origin, options.scale) for face, origin in told]
+            planned = [self._plan_face(face, options.scale) for face in (*found.faces, *drawn)]
         left = {} if keep_all or options.aligned else left_out(planned, options)
         return Prepared(
             image=image,
@@ -197,21 +235,8 @@ class Restorer:
         enlarged: what `enlarge` made."""
         start = time.perf_counter()
         image, options, found = prepared.image, prepared.options, prepared.found
-        crops = {
-            r.index: RestoredCrop(
-                index=r.index,
-                frame=r.frame,
-                before=outcomes[r.index][0],
-                after=after,
-                regions=self._parse(r, after, options.scale),
-            )
-            for r in prepared.reports
-            if r.index in outcomes and (after := outcomes[r.index][1].pixels) is not None
-        }
-        reports = [
-            with_outcome(r, outcomes[r.index][1], crops.get(r.index)) if r.index in outcomes else r
-            for r in prepared.reports
-        ]
+        crops = self._crops(prepared, outcomes)
+        reports = self._seen(prepared, outcomes, crops)
         told = notes_of(enlarged, options, self.upscalers.best(options.scale))
         result = RestoreResult(
             image=image,
@@ -224,7 +249,7 @@ class Restorer:
                 *([enlarged.method] if enlarged is not None and enlarged.method != LANCZOS else []),
             ),
             detector=found.detector,
-            crops=tuple(crops.values()),
+            crops=tuple(crops),
             aligned=options.aligned,
             options=options,
             enlarged=enlarged,
@@ -235,12 +260,36 @@ class Restorer:
             laps.insert(2, ("background", 1000 * enlarged.seconds))
         return replace(result, timings=tuple(laps))
 
+    def _crops(self, prepared: Prepared, outcomes: Mapping[int, tuple[U8, Outcome]]) -> list[RestoredCrop]:
+        """What the network made, with the parser's classes."""
+        return [
+            RestoredCrop(
+                index=r.index,
+                frame=r.frame,
+                before=outcomes[r.index][0],
+                after=after,
+                regions=self._parse(r, after, prepared.options.scale),
+            )
+            for r in prepared.reports
+            if r.index in outcomes and (after := outcomes[r.index][1].pixels) is not None
+        ]
+
+    def _seen(
+        self, prepared: Prepared, outcomes: Mapping[int, tuple[U8, Outcome]], crops: Sequence[RestoredCrop]
+    ) -> list[FaceReport]:
+        """Reports of all faces, with what the network had to say of those it has seen."""
+        made = {c.index: c for c in crops}
+        return [
+            with_outcome(r, outcomes[r.index][1], made.get(r.index)) if r.index in outcomes else r
+            for r in prepared.reports
+        ]
+
     def _parse(self, report: FaceReport, crop: U8, scale: Scale) -> U8 | None:
         """Classes of a restored crop, where a mask made of them is worth the time."""
         worth = report.origin != "picture" and report.side * scale >= LEAST_PARSED
         return self.parser(crop) if self.parser is not None and worth else None
 
-    def _plan_face(self, face: Face, origin: Origin, scale: Scale) -> FaceReport:
+    def _plan_face(self, face: Face, scale: Scale) -> FaceReport:
         """The report of a face before any network ran: its place and branch, or why it is left alone.
 
         The branch is that of the face's size in the result.
@@ -256,7 +305,7 @@ class Restorer:
             side=side_of(frame),
             roll=face.roll,
             yaw=yaw_of(face.points),
-            origin=origin,
+            origin=face.origin,
             frame=frame,
             branch=branch.name,
             branch_note=why,
@@ -297,8 +346,9 @@ class Restorer:
         tell("restore", 0, total)
         for branch in self.branches:
             mine = [r for r in prepared.todo if r.branch == branch.name]
-            for first in range(0, len(mine), at_once):
-                some = mine[first : first + at_once]
+            while mine:
+                some, mine = mine[:at_once], mine[at_once:]
+                start = time.perf_counter()
                 before = np.stack([cut_crop(prepared.image.pixels, r.frame, branch.size) for r in some])
 
                 def count(n: int, _total: int, before_these: int = len(outcomes)) -> None:
@@ -309,6 +359,9 @@ class Restorer:
                     outcomes[report.index] = crop, outcome
                     if on_crop is not None and (after := outcome.pixels) is not None:
                         on_crop(RestoredCrop(index=report.index, frame=report.frame, before=crop, after=after))
+                if on_crop is not None:
+                    fitting = WATCHED * len(some) / max(time.perf_counter() - start, 1e-6)
+                    at_once = min(max(int(fitting), 1), CROPS_AT_ONCE)
         return outcomes
 
     def _summary(self, reports: Sequence[FaceReport], options: Options) -> list[Note]:

@@ -7,14 +7,23 @@ import base64
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
-from gpen_zoo.errors import GpenError, ImageTooLarge, ImageUnreadable, InferenceTimeoutError, OptionsInvalid
+from gpen_zoo.errors import (
+    GpenError,
+    ImageTooLarge,
+    ImageUnreadable,
+    InferenceTimeoutError,
+    OptionsInvalid,
+    WeightMissing,
+)
 from gpen_zoo.hints import Note, note
 from gpen_zoo.image_io import encode, output_format, output_name
 from gpen_zoo.image_sniff import format_of
@@ -51,8 +60,9 @@ class ApiDesk(Protocol):
 
 
 async def answer(desk: ApiDesk, request: Request) -> Response:
-    """The body is a photo. Query: `options` (JSON), or strength, aligned, faces=1,3; and `name` of the file.
-    `Accept: application/json` gives the report with the picture in base64, anything else the picture itself."""
+    """The body is a photo, or a form with one. Query, or fields of the form: `options` (JSON), or strength, aligned,
+    faces=1,3, scale, background; and `name` of the file. `Accept: application/json` gives the report with the picture
+    in base64, anything else the picture itself."""
     limits = desk.limits
     if desk.stopping.is_set():
         return refusal(note("T05"), 503)
@@ -67,8 +77,14 @@ async def answer(desk: ApiDesk, request: Request) -> Response:
             too_large = note("I25", mb=f">{limits.body_mb}", limit=limits.body_mb)
             return refusal(too_large, 413)
         query = dict(request.query_params)
-        name = query.pop("name", "photo")
-        result = await asyncio.to_thread(lambda: _told(lambda: desk.restore(data, name, _options(query))))
+        if request.headers.get("content-type", "").startswith("multipart/"):
+            sent = await _form(request, data)
+            if isinstance(sent, Note):
+                return refusal(sent, 400)
+            data, fields = sent
+            query = fields | query
+        photo, name = data, query.pop("name", "photo")
+        result = await asyncio.to_thread(lambda: _told(lambda: desk.restore(photo, name, _options(query))))
         if isinstance(result, GpenError):
             return refusal(result.note, _status(result))
         return await asyncio.to_thread(_picture, result, "application/json" in request.headers.get("accept", ""))
@@ -101,9 +117,29 @@ async def _body(request: Request, most: int) -> bytes | None:
     return b"".join(parts)
 
 
+async def _form(request: Request, data: bytes) -> tuple[bytes, dict[str, str]] | Note:
+    """The first file of a form and its fields, `name` among them; or what is wrong with it."""
+
+    async def whole() -> AsyncGenerator[bytes, None]:
+        yield data
+
+    try:
+        form = await MultiPartParser(request.headers, whole(), max_files=8, max_fields=32).parse()
+    except MultiPartException as error:
+        return note("T24", reason=error.message)
+    try:
+        files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+        if not files:
+            return note("T24", reason="no file")
+        fields = {name: value for name, value in form.items() if isinstance(value, str)}
+        return await files[0].read(), {"name": files[0].filename or "photo"} | fields
+    finally:
+        await form.close()
+
+
 def _options(query: dict[str, str]) -> dict[str, Any]:
-    """Options as JSON has them: those in `options`, then strength, aligned and faces for short. What does not read as
-    what it should be is left for the check to refuse."""
+    """Options as JSON has them: those in `options`, then strength, aligned, scale, background and faces for short. What
+    does not read as what it should be is left for the check to refuse."""
     try:
         options = json.loads(query.pop("options", "{}"))
     except ValueError:
@@ -115,6 +151,8 @@ def _options(query: dict[str, str]) -> dict[str, Any]:
         options["strength"] = _number(query["strength"])
     if "aligned" in query:
         options["aligned"] = {"true": True, "1": True, "false": False, "0": False}.get(query["aligned"].lower(), "")
+    if "scale" in query:
+        options["scale"] = int(query["scale"]) if query["scale"].isdecimal() else query["scale"]
     if "faces" in query:
         words = [word for word in query["faces"].split(",") if word]
         options["faces"] = [int(word) if word.isdecimal() else word for word in words]
@@ -152,7 +190,7 @@ def refusal(why: Note, status: int) -> JSONResponse:
 
 
 def _status(error: GpenError) -> int:
-    if isinstance(error, OptionsInvalid):
+    if isinstance(error, (OptionsInvalid, WeightMissing)):  # the only weights that a call can name: its background's
         return 400
     if isinstance(error, ImageTooLarge):
         return 413

@@ -66,6 +66,7 @@ class Timeline:
                 wait_ms=1000 * sum(s.seconds for s in spans if s.stage == stage and s.waiting),
             )
             for stage in STAGES
+            if stage != "background" or any(s.stage == stage for s in spans)
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -109,7 +109,9 @@ class Upscaler:
             plans = upscaler_ladder(
                 self.shape, facts, height, width, precision=self._precision, tile=self._tile or usual.tile
             )
-            passes.append(_Pass(height=height, width=width, shrink=shrink, plans=plans, overlap=usual.overlap or LEAST_OVERLAP))
+            passes.append(
+                _Pass(height=height, width=width, shrink=shrink, plans=plans, overlap=usual.overlap or LEAST_OVERLAP)
+            )
             grown = self.shape.factor // shrink
             height, width, reached = height * grown, width * grown, reached * grown
         return passes
