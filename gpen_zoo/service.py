@@ -225,6 +225,13 @@ def create(
     async def restore(request: Request) -> Response:
         return await answer(service, request)
 
+    # Else the page would answer: it is mounted below every address, and knows no such one.
+    @app.api_route("/v1/restore", methods=["GET", "HEAD", "PUT", "PATCH", "DELETE"])
+    async def not_so(request: Request) -> Response:
+        told = refusal(note("T23", method=request.method), 405)
+        told.headers["Allow"] = "POST"
+        return told
+
     if mcp:
         service_mcp.require(login="auth" in page.launch_options)
     options = {k: v for k, v in page.launch_options.items() if k in _MOUNTABLE}

@@ -80,6 +80,7 @@ async def answer(desk: ApiDesk, request: Request) -> Response:
         if request.headers.get("content-type", "").startswith("multipart/"):
             sent = await _form(request, data)
             if isinstance(sent, Note):
+                desk.metrics.failure(sent.code)
                 return refusal(sent, 400)
             data, fields = sent
             query = fields | query

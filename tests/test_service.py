@@ -183,6 +183,30 @@ def test_refusals_say_what_and_have_the_right_status(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("found")
+def test_a_form_serves_too_and_a_wrong_method_is_told_the_right_one(tmp_path: Path) -> None:
+    tiny = restorer(FACE, sizes=(64,))
+    with served(app_of(tiny, tmp_path)) as client:
+        files = {"file": ("祖母.png", gz.encode(PHOTO, format="PNG"), "image/png")}
+        answer = client.post("/v1/restore", files=files, data={"strength": "0.5"}, headers={"Accept": "text/html"})
+        expected = tiny(PHOTO, Options(strength=0.5)).image.pixels
+        assert np.array_equal(gz.decode(answer.content).pixels, expected)
+        json_answer = client.post("/v1/restore?strength=1", files=files, headers={"Accept": "application/json"}).json()
+        assert json_answer["name"] == "祖母_restored.png"
+
+        def refused(answer: httpx.Response) -> tuple[int, str]:
+            return answer.status_code, answer.json()["error"]["code"]
+
+        assert refused(client.post("/v1/restore", files={"strength": (None, "1")})) == (400, "T24")
+        cut = client.post("/v1/restore", content=b"x", headers={"Content-Type": "multipart/form-data"})
+        assert refused(cut) == (400, "T24")
+        for method in ("GET", "PUT"):
+            wrong = client.request(method, "/v1/restore")
+            assert refused(wrong) == (405, "T23")
+            assert wrong.headers["allow"] == "POST"
+        assert client.head("/v1/restore").status_code == 405
+
+
+@pytest.mark.usefixtures("found")
 def test_300_callers_at_a_limited_host_are_served_or_refused_and_never_mixed(tmp_path: Path) -> None:
     limits = Limits(requests=6)
     tiny = restorer((48, 44, 64), sizes=(32,))
