@@ -6,30 +6,28 @@ because exceptions lose their text on the way to the browser.
 
 from __future__ import annotations
 
-import logging
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from threading import Event, Lock, Thread
-from typing import Any, TypeAlias
+from threading import Event
+from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
-from gpen_zoo.errors import Cancelled, GpenError, guarded
+from gpen_zoo.align import frame_of_face
+from gpen_zoo.drawn import drawn_faces
+from gpen_zoo.errors import Cancelled, GpenError, OptionsInvalid, guarded
 from gpen_zoo.hints import Note, note
 from gpen_zoo.image_io import output_format, output_name, read, write
 from gpen_zoo.options import check_options, options_from_json
 from gpen_zoo.pace import Pace
-from gpen_zoo.previews import LONGEST, face_after, face_before, fit, write_preview
-from gpen_zoo.restore import Restorer, blend
-from gpen_zoo.sessions import Session, Sessions, Thumbnail
-from gpen_zoo.types import F64, Options, RestoredCrop, RestoreResult
+from gpen_zoo.previews import LONGEST, face_before, write_preview
+from gpen_zoo.restore import Prepared, Progress, Restorer
+from gpen_zoo.samples import Samples
+from gpen_zoo.sessions import Box, Session, Sessions, Thumbnail
+from gpen_zoo.types import U8, Detector, Image, Options, RawFaces, RestoreResult, Scale
+from gpen_zoo.unfolding import Unfolding, with_thumbnails
 from gpen_zoo.waiting import Line
 
-OLD_PREVIEWS = 3  # kept while the browser may still be loading them
-
-log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,22 +41,35 @@ class Stage:
 
 # Told a stage, or the session with one more face restored.
 Tell: TypeAlias = Callable[["Stage | Session"], None]
+# A file and the sign that it is not wanted any more → the picture; raises what `image_io.read` raises.
+Read: TypeAlias = Callable[[str, Event], Image]
 
 
 class Desk:
     """Serves visitors with one restorer; everything that belongs to a visitor lies in `sessions`.
 
-    faces_shown: hand over each face as it is done; not where calling the network once for each costs too much.
+    faces_shown: hand over faces as they are done; not where calling the network more than once costs too much. read:
+    how photos are read, None for in this process.
     """
 
-    def __init__(self, restorer: Restorer, sessions: Sessions[Session], *, faces_shown: bool = True) -> None:
+    def __init__(
+        self,
+        restorer: Restorer,
+        sessions: Sessions[Session],
+        *,
+        faces_shown: bool = True,
+        read: Read | None = None,
+    ) -> None:
         self.restorer, self.sessions = restorer, sessions
         self.line, self.pace = Line(), Pace()
         self._faces_shown = faces_shown
-        self._samples: dict[str, Session] = {}
-        self._sample_photos: tuple[Path, ...] = ()
-        self._preparing = Lock()
-        self._changes = 0  # of weights
+        self._read = read or _read_here
+        self._samples = Samples(sessions, lambda key, photo: self.restore(key, photo, Options()))
+
+    @property
+    def samples_ready(self) -> int:
+        """How many examples can be tried at once."""
+        return len(self._samples)
 
     def use(self, restorer: Restorer, changed: str) -> None:
         """Restore with other weights from now on. changed: name of the weight whose file is another one now."""
@@ -67,37 +78,83 @@ class Desk:
         new = {field.name: getattr(restorer, field.name) for field in fields(Restorer)}
         # Of the same class: a service has put one of its own here, that watches.
         self.restorer = replace(self.restorer, **{**new, "branches": branches})
-        self._changes += 1
-        self._samples.clear()
-        if self._sample_photos:
-            Thread(target=self.prepare_samples, args=(self._sample_photos,), daemon=True).start()
+        self._samples.outdate()
 
-    def look(self, key: str, photo: str | None, options: Options, branch: str = "") -> Session | Note:
+    def look(
+        self, key: str, photo: str | None, options: Options, branch: str = "", tell: Tell | None = None
+    ) -> Session | Note:
         """Read the file `photo` and find its faces; an earlier photo of `key` is forgotten. branch: the one to use for
         every face, "" for the one that suits each."""
-        if not photo:
-            self.sessions.drop(key)
-            return note("S01")
-
-        def work() -> Session:
-            with self.sessions.working(key) as stop:
-                return self._looked(key, photo, options, branch, stop)
-
-        return guarded(work)
+        return self._for_photo(
+            key, photo, tell, lambda path, stop, told: self._looked(key, path, options, branch, stop, told)
+        )
 
     def restore(
         self, key: str, photo: str | None, options: Options, tell: Tell | None = None, branch: str = ""
     ) -> Session | Note:
         """Restore the photo and keep the result for `key`. A photo that was looked at is not searched again."""
-        if not photo:
-            self.sessions.drop(key)
-            return note("S01")
 
-        def work() -> Session:
-            with self.sessions.working(key) as stop:
-                return self._restored(key, photo, options, branch, stop, tell or _unheard)
+        def work(path: str, stop: Event, told: Progress) -> Session:
+            session = self._looked(key, path, options, branch, stop, told)
+            return self._restored(key, session, options, stop, told, tell or _unheard)
 
-        return guarded(work)
+        return self._for_photo(key, photo, tell, work)
+
+    def blend(self, key: str, change: Callable[[Options], Options], tell: Tell | None = None) -> Session | Note:
+        """Other options: strength, ticks, mask. Before there is a result they are kept for it; afterwards it is blended
+        anew, and the network runs only for faces that it has not seen."""
+        return self._for_session(key, tell, lambda session, *more: self._changed(key, session, change, *more))
+
+    def draw(self, key: str, box: Box, tell: Tell | None = None) -> Session | Note:
+        """One more face, drawn by hand as x, y, width, height in photo pixels; restored at once where there is a
+        result. OptionsInvalid F61 for a box outside the photo, F65 for one that holds a face already."""
+
+        def work(session: Session, stop: Event, told: Progress) -> Session:
+            check_options(Options(boxes=(box,)))
+            restorer = self._restorer(session.branch, stop)
+            template = restorer.branches[0].template
+            drawn = drawn_faces(session.image, restorer.detector, template, (box,), session.found.faces)
+            if not drawn:
+                raise OptionsInvalid("F65")
+            number = session.last + 1
+            face = replace(drawn[0], index=number)
+            frame = frame_of_face(face.points, template)
+            before = write_preview(face_before(session.image, frame), session.folder / f"face-{number}")
+            known = session.options.faces
+            ticked = tuple(f.index for f in session.found.faces) if known is None else known
+            more = replace(
+                session,
+                found=replace(session.found, faces=(*session.found.faces, face)),
+                drawn={**session.drawn, number: box},
+                last=number,
+                thumbnails={**session.thumbnails, number: Thumbnail(before=before)},
+            )
+            return self._changed(key, more, lambda o: replace(o, faces=(*ticked, number)), stop, told)
+
+        return self._for_session(key, tell, work)
+
+    def erase(self, key: str, number: int) -> Session | Note:
+        """Take a drawn face back."""
+
+        def work(session: Session, stop: Event, told: Progress) -> Session:
+            def without(items: dict[int, T]) -> dict[int, T]:
+                return {n: item for n, item in items.items() if n != number}
+
+            def change(options: Options) -> Options:
+                ticked = options.faces and tuple(n for n in options.faces if n != number)
+                return replace(options, faces=ticked, strengths=tuple(without(dict(options.strengths)).items()))
+
+            if number not in session.drawn:
+                return session
+            less = replace(
+                session,
+                found=replace(session.found, faces=tuple(f for f in session.found.faces if f.index != number)),
+                drawn=without(session.drawn),
+                thumbnails=without(session.thumbnails),
+            )
+            return self._changed(key, less, change, stop, told)
+
+        return self._for_session(key, None, work)
 
     def stop(self, key: str) -> None:
         """Let the running work of `key` end at its next step."""
@@ -108,16 +165,55 @@ class Desk:
         self.sessions.stop(key)
         self.sessions.drop(key)
 
-    def _looked(self, key: str, photo: str, options: Options, branch: str, stop: Event) -> Session:
+    def _for_photo(
+        self, key: str, photo: str | None, tell: Tell | None, work: Callable[[str, Event, Progress], Session]
+    ) -> Session | Note:
+        if not photo:
+            self.sessions.drop(key)
+            return note("S01")
+        return self._working(key, tell, lambda stop, told: work(photo, stop, told))
+
+    def _for_session(
+        self, key: str, tell: Tell | None, work: Callable[[Session, Event, Progress], Session]
+    ) -> Session | Note:
+        def on_session(stop: Event, told: Progress) -> Session:
+            session = self.sessions.get(key)
+            if session is None:
+                raise GpenError("S02")
+            return work(session, stop, told)
+
+        return self._working(key, tell, on_session)
+
+    def _working(self, key: str, tell: Tell | None, work: Callable[[Event, Progress], Session]) -> Session | Note:
+        """`work` as the only one of this visitor, told how far it is, until it is stopped."""
+
+        def alone() -> Session:
+            with self.sessions.working(key) as stop:
+
+                def told(stage: str, done: int, total: int) -> None:
+                    if stop.is_set():
+                        raise Cancelled("S05")
+                    if tell is not None:
+                        tell(Stage(name=stage, done=done, total=total))
+
+                return work(stop, told)
+
+        return guarded(alone)
+
+    def _looked(self, key: str, photo: str, options: Options, branch: str, stop: Event, told: Progress) -> Session:
         check_options(options)
         session = self.sessions.get(key)
         if session is not None and session.shows(photo):
-            if (session.options.aligned, session.branch) == (options.aligned, branch):
+            if (_plan(session.options), session.branch) == (_plan(options), branch):
                 return session
+            if session.options.aligned == options.aligned:
+                return self._planned_anew(key, session, options, branch, stop)
             photo = session.photo
         self.sessions.drop(key)
-        image = read(photo)
-        prepared = self._restorer(branch).prepare(image, replace(options, faces=None))
+        told("read", 0, 1)
+        image = self._read(photo, stop)
+        told("faces", 0, 1)
+        prepared = self._restorer(branch, stop).prepare(image, replace(options, faces=None))
         folder = self.sessions.new_folder()
         session = Session(
             photo=photo,
@@ -132,91 +228,92 @@ class Desk:
                 r.index: Thumbnail(before=write_preview(face_before(image, r.frame), folder / f"face-{r.index}"))
                 for r in prepared.reports
             },
+            last=len(prepared.reports),
             seconds=self.pace.seconds(prepared.reports, self._sizes()),
         )
-        self._keep(key, session, stop)
-        return session
+        return self._kept(key, session, stop)
 
-    def _restored(self, key: str, photo: str, options: Options, branch: str, stop: Event, tell: Tell) -> Session:
-        def told(stage: str, done: int, total: int) -> None:
-            if stop.is_set():
-                raise Cancelled("S05")
-            tell(Stage(name=stage, done=done, total=total))
+    def _planned_anew(self, key: str, session: Session, options: Options, branch: str, stop: Event) -> Session:
+        """The same photo and faces for another branch or another size."""
+        asked = replace(options, faces=session.options.faces, strengths=session.options.strengths)
+        session = replace(session, options=_with_boxes(asked, session), branch=branch, result=None)
+        prepared = self._restorer(branch, stop).prepare(session.image, session.options, found=session.found)
+        return self._kept(key, self._with_plan(session, prepared), stop)
 
-        told("read", 0, 1)
-        session = self._looked(key, photo, options, branch, stop)
-        partial = _Partial(session, options, tell)
+    def _with_plan(self, session: Session, prepared: Prepared) -> Session:
+        seconds = self.pace.seconds(prepared.reports, self._sizes())
+        bare = {n: replace(t, after=None) for n, t in session.thumbnails.items()}
+        return replace(session, faces=prepared.reports, seconds=seconds, thumbnails=bare)
+
+    def _restored(
+        self, key: str, session: Session, options: Options, stop: Event, told: Progress, tell: Tell
+    ) -> Session:
+        bare = {n: replace(t, after=None) for n, t in session.thumbnails.items()}
+        session = replace(session, thumbnails=bare, round=session.round + 1)
+        options = _with_boxes(options, session)
+        shown = Unfolding(session, options, tell)
         with self.line.turn(stop.is_set, lambda ahead: told("line", ahead, ahead)):
-            result = self._restorer(branch)(
+            result = self._restorer(session.branch, stop)(
                 session.image,
                 options,
                 progress=told,
-                keep_all=True,  # so that ticking a face later needs no network
                 found=session.found,
-                on_crop=partial.add if self._faces_shown and len(session.faces) > 1 else None,
+                on_crop=shown.add if self._faces_shown and len(session.faces) > 1 else None,
             )
         self.pace.learn(result.faces, self._sizes())
-        session = self._with_result(partial.session, _with_format_told(result), options)
-        self._keep(key, session, stop)
-        return session
+        return self._kept(key, self._with_result(shown.session, _with_format_told(result), options), stop)
 
-    def _keep(self, key: str, session: Session, stop: Event) -> None:
+    def _changed(
+        self, key: str, session: Session, change: Callable[[Options], Options], stop: Event, told: Progress
+    ) -> Session:
+        options = _with_boxes(change(session.options), session)
+        check_options(options)
+        session = replace(session, options=options)
+        restorer, result = self._restorer(session.branch, stop), session.result
+        prepared = restorer.prepare(session.image, options, found=session.found)
+        if result is None:
+            return self._kept(key, self._with_plan(session, prepared), stop)
+        unseen = {r.index for r in prepared.todo} - {f.index for f in result.faces if f.plan is not None}
+        if not unseen:
+            result = restorer.complete(result, options, found=session.found)
+            return self._kept(key, self._with_result(session, result, options), stop)
+        self._kept(key, session, stop)  # what was chosen outlives a stop
+        with self.line.turn(stop.is_set, lambda ahead: told("line", ahead, ahead)):
+            result = restorer.complete(result, options, found=session.found, progress=told)
+        self.pace.learn((f for f in result.faces if f.index in unseen), self._sizes())
+        return self._kept(key, self._with_result(session, result, options), stop)
+
+    def _kept(self, key: str, session: Session, stop: Event) -> Session:
         if stop.is_set():
             raise Cancelled("S05")
         self.sessions.put(key, session)
+        return session
 
-    def _restorer(self, branch: str) -> Restorer:
+    def _restorer(self, branch: str, stop: Event) -> Restorer:
         """With this branch alone; with all when there is none of that name, as after it was removed."""
         only = tuple(one for one in self.restorer.branches if one.name == branch)
-        return replace(self.restorer, branches=only) if only else self.restorer
+        detector = _Interruptible(self.restorer.detector, stop)
+        return replace(self.restorer, branches=only or self.restorer.branches, detector=detector)
 
     def _sizes(self) -> dict[str, int]:
         return {branch.name: branch.size for branch in self.restorer.branches}
 
     def _with_result(self, session: Session, result: RestoreResult, options: Options) -> Session:
-        folder, tone = session.folder, session.image.tone
-        thumbnails = dict(session.thumbnails)
-        for crop in result.crops:
-            path = write_preview(face_after(crop.after, tone), folder / f"face-{crop.index}-after")
-            thumbnails[crop.index] = replace(thumbnails[crop.index], after=path)
         return replace(
-            session,
+            with_thumbnails(session, result.crops),
             options=options,
             faces=result.faces,
             result=result,
-            after=write_preview(result.image, _next_preview(session)),
-            thumbnails=thumbnails,
+            after=write_preview(result.image, session.next_after()),
         )
-
-    def blend(self, key: str, change: Callable[[Options], Options]) -> Session | Note:
-        """Another strength or other ticks; no network. Before a result there is, they are kept for it."""
-        session = self.sessions.get(key)
-        if session is None:
-            return note("S02")
-        return guarded(lambda: self._blend(key, change))
-
-    def _blend(self, key: str, change: Callable[[Options], Options]) -> Session:
-        with self.sessions.working(key) as stop:
-            session = self.sessions.get(key)
-            if session is None:
-                raise GpenError("S02")
-            options = change(session.options)
-            check_options(options)
-            if session.result is None:
-                session = replace(session, options=options)
-            else:
-                result = blend(session.result, options)
-                after = write_preview(result.image, _next_preview(session))
-                session = replace(session, options=options, faces=result.faces, result=result, after=after)
-            self._keep(key, session, stop)
-            return session
 
     def full_size(self, key: str) -> tuple[Path, Path] | Note:
         """Before and after with all their pixels, for a view at 100 %."""
         session = self.sessions.get(key)
         if session is None or session.result is None or session.after is None:
             return note("S02")
-        longest = max(session.image.width, session.image.height)
+        image = session.result.image
+        longest = max(image.width, image.height)
         if longest <= LONGEST:
             return session.before, session.after
         folder, result, after = session.folder, session.result, session.after
@@ -238,45 +335,14 @@ class Desk:
         return guarded(lambda: write(image, session.folder / output_name(image)))
 
     def prepare_samples(self, photos: tuple[Path, ...]) -> None:
-        """Restore the example photos, so that trying one needs no waiting; done again whenever weights have changed.
-
-        Meant for a thread of its own.
-        """
-        self._sample_photos = photos
-        with self._preparing:
-            changes = self._changes
-            for photo in photos:
-                key = f"sample {photo.name}"
-                session = self.restore(key, str(photo), Options())
-                if isinstance(session, Note):
-                    log.info("no sample of %s: %s", photo.name, session)
-                    continue
-                self.sessions.take(key)
-                if self._changes != changes:
-                    return  # others are being made with the new weights
-                self._samples[str(photo)] = session
+        """Restore the example photos; done again whenever weights have changed. Meant for a thread of its own."""
+        self._samples.prepare(photos)
 
     def try_sample(self, key: str, photo: str) -> Session | Note:
         """The restored example for this visitor, at once; looked at like any photo while it is not ready."""
-        ready = self._samples.get(photo)
-        if ready is None:
+        session = self._samples.copy(photo)
+        if session is None:
             return self.look(key, photo, Options())
-        folder = self.sessions.new_folder()
-        shutil.copytree(ready.folder, folder, dirs_exist_ok=True)
-
-        def moved(path: Path) -> Path:
-            return folder / path.name
-
-        session = replace(
-            ready,
-            folder=folder,
-            before=moved(ready.before),
-            after=moved(ready.after) if ready.after else None,
-            thumbnails={
-                n: Thumbnail(before=moved(t.before), after=moved(t.after) if t.after else None)
-                for n, t in ready.thumbnails.items()
-            },
-        )
         self.sessions.put(key, session)
         return session
 
@@ -287,61 +353,48 @@ class Desk:
         return guarded(lambda: self._serve(photo, options))
 
     def _serve(self, photo: str, options: Mapping[str, Any] | None) -> tuple[Path, dict[str, Any]]:
-        chosen, image = options_from_json(options), read(photo)
+        chosen, image = options_from_json(options), self._read(photo, Event())
         with self.line.turn():
             result = _with_format_told(self.restorer(image, chosen))
         return write(result.image, self.sessions.new_folder() / output_name(result.image)), result.as_dict()
 
 
-class _Partial:
-    """The photo with the faces that are done so far, at the size of the preview."""
+@dataclass(frozen=True, slots=True)
+class _Interruptible:
+    """A detector that does not go on to its next tile when nobody waits for it."""
 
-    def __init__(self, session: Session, options: Options, tell: Tell) -> None:
-        self.session, self._options, self._tell = session, options, tell
-        small = fit(session.image)
-        self._factor = small.width / session.image.width
-        self._result = RestoreResult(
-            image=small,
-            original=small,
-            faces=tuple(replace(face, frame=self._scaled(face.frame)) for face in session.faces),
-            notes=(),
-            timings=(),
-            weights=(),
-            detector=session.found.detector,
-            aligned=options.aligned,
-        )
+    detector: Detector
+    stop: Event
 
-    def _scaled(self, frame: F64) -> F64:
-        return np.column_stack((frame[:, :2] / self._factor, frame[:, 2]))
+    @property
+    def name(self) -> str:
+        return self.detector.name
 
-    def add(self, crop: RestoredCrop) -> None:
-        """Paste one more face and tell."""
-        here = replace(crop, frame=self._scaled(crop.frame))
-        # What is there already counts as the photo, so that each face is pasted once.
-        so_far = replace(self._result, original=self._result.image, crops=(here,))
-        self._result = replace(blend(so_far, self._options), faces=self._result.faces)
-        folder, number = self.session.folder, crop.index
-        path = write_preview(face_after(crop.after, self.session.image.tone), folder / f"face-{number}-after")
-        self.session = replace(
-            self.session,
-            after=write_preview(self._result.image, _next_preview(self.session)),
-            thumbnails={**self.session.thumbnails, number: replace(self.session.thumbnails[number], after=path)},
-        )
-        self._tell(self.session)
+    def __call__(self, pixels: U8) -> RawFaces:
+        if self.stop.is_set():
+            raise Cancelled("S05")
+        return self.detector(pixels)
+
+
+def _plan(options: Options) -> tuple[bool, Scale, str]:
+    """What cannot be changed without restoring anew."""
+    return options.aligned, options.scale, options.background
+
+
+def _with_boxes(options: Options, session: Session) -> Options:
+    """Boxes of the drawn faces that are ticked: a box names its face, whatever the ticks say."""
+    ticked = options.faces
+    return replace(options, boxes=tuple(box for n, box in session.drawn.items() if ticked is None or n in ticked))
+
+
+def _read_here(photo: str, stop: Event) -> Image:
+    return read(photo)
 
 
 def _with_format_told(result: RestoreResult) -> RestoreResult:
     """With a notice when the file will not be of the format that the photo came in."""
     told = output_format(result.image)[1]
     return replace(result, notes=(*result.notes, told)) if told else result
-
-
-def _next_preview(session: Session) -> Path:
-    """A new name, or the browser would show the old picture; makes room for it."""
-    number = int(session.after.stem.partition("-")[2]) + 1 if session.after else 0
-    for old in session.folder.glob(f"after-{number - OLD_PREVIEWS}.*"):
-        old.unlink(missing_ok=True)
-    return session.folder / f"after-{number}"
 
 
 def _unheard(news: Stage | Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from gpen_zoo.align import frame_of_box, invert
 from gpen_zoo.detect import find_faces
 from gpen_zoo.errors import OptionsInvalid
-from gpen_zoo.types import F64, U8, Detector, Face, Image, Origin
+from gpen_zoo.types import F64, U8, Detector, Face, Image
 
 AROUND = (
     0.6  # of the box's longer side is added on each side before looking: a detector wants to see the head's outline
@@ -26,27 +27,28 @@ def drawn_faces(
     template: F64,
     boxes: Sequence[tuple[float, float, float, float]],
     known: Sequence[Face],
-) -> tuple[tuple[Face, Origin], ...]:
+) -> tuple[Face, ...]:
     """One face for every box (x, y, width, height in photo pixels) that holds none of the `known`; numbers go on.
 
     Where the detector finds no face inside, the landmarks (5, 2) are those an upright frontal face would have, from
     `template` in crop sides. OptionsInvalid F61 for a box that lies outside the photo.
     """
-    faces: list[tuple[Face, Origin]] = []
+    faces: list[Face] = []
     for box in boxes:
         x, y, width, height = box
         if x >= image.width or y >= image.height or x + width <= 0 or y + height <= 0:
             raise OptionsInvalid("F61", box=", ".join(f"{v:g}" for v in box), width=image.width, height=image.height)
-        if any(_holds(box, face) for face in (*known, *(f for f, _ in faces))):
+        if any(_holds(box, face) for face in (*known, *faces)):
             continue
         index = len(known) + len(faces) + 1
         found = _look(image, detector, box)
         if found is not None:
-            faces.append((Face(index=index, box=found.box, points=found.points, score=found.score), "box"))
+            faces.append(replace(found, index=index, origin="box"))
         else:
             back = invert(frame_of_box(*box))
             points = template @ back[:, :2].T + back[:, 2]
-            faces.append((Face(index=index, box=(x, y, x + width, y + height), points=points, score=0.0), "drawn"))
+            around = x, y, x + width, y + height
+            faces.append(Face(index=index, box=around, points=points, score=0.0, origin="drawn"))
     return tuple(faces)
 
 

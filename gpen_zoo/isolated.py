@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from gpen_zoo.deadline import stage_note
-from gpen_zoo.errors import GpenError, ImageUnreadable, InferenceTimeoutError
+from gpen_zoo.errors import Cancelled, GpenError, ImageUnreadable, InferenceTimeoutError
 from gpen_zoo.types import Image
 
+TICK = 0.2  # seconds between two looks at whether a read is still wanted
 START_SECONDS = 60  # for the child to import what it needs; not held against a photo
 _LENGTH = struct.Struct(">Q")
 
@@ -130,6 +131,54 @@ class IsolatedReader:
             finally:
                 timer.cancel()
         return self._child
+
+
+class Readers:
+    """Isolated readers for several threads: each call has one to itself. most: of them at once, others wait."""
+
+    def __init__(self, most: int = 4) -> None:
+        self._idle: list[IsolatedReader] = []
+        self._room = threading.BoundedSemaphore(most)
+
+    def read(self, path: str | os.PathLike[str], *, seconds: float, stopped: threading.Event | None = None) -> Image:
+        """As `IsolatedReader.read`; `seconds` does not count the start of a child. stopped: ends the read when it is
+        set, with Cancelled (S05)."""
+        with self._room:
+            try:
+                reader = self._idle.pop()
+            except IndexError:
+                reader = IsolatedReader()
+            ended = threading.Event()
+
+            def watch(stop: threading.Event) -> None:
+                while not ended.wait(TICK):
+                    if stop.is_set():
+                        reader.interrupt()
+                        return
+
+            try:
+                reader.start()
+                if stopped is not None:
+                    threading.Thread(target=watch, args=(stopped,), daemon=True).start()
+                return reader.read(path, seconds=seconds)
+            except GpenError:
+                if stopped is not None and stopped.is_set():
+                    raise Cancelled("S05") from None
+                raise
+            finally:
+                ended.set()
+                self._idle.append(reader)
+
+    def start(self) -> None:
+        """Have one ready, so that the first photo does not wait for its start. Raises ImageUnreadable (T02)."""
+        reader = IsolatedReader()
+        reader.start()
+        self._idle.append(reader)
+
+    def close(self) -> None:
+        """End the children that rest."""
+        while self._idle:
+            self._idle.pop().close()
 
 
 def _send(stream: IO[bytes], value: object) -> None:

@@ -109,16 +109,25 @@ def examples(photos: Sequence[Path]) -> str:
     return tag("p", words("ui.examples"), cls="gz-heading") + tag("div", *buttons, cls="examples")
 
 
-def compare(before: Path, after: Path, *, full: bool) -> str:
-    """Both pictures in one place. full: they have all the photo's pixels."""
+def compare(
+    before: Path,
+    after: Path,
+    *,
+    full: bool,
+    name: str = "divider",
+    texts: tuple[str, str, str] = ("ui.divider", "ui.before", "ui.after"),
+) -> str:
+    """Both pictures in one place. full: they have all the photo's pixels. name: of the divider, one a page. texts: keys
+    of what the divider and both sides are called."""
+    divider, left, right = texts
     pair = tag(
         "div",
-        *(tag("img", cls=name, src=address(path), alt="", aria_hidden="true") for name, path in _sides(before, after)),
-        tag("label", words("ui.divider"), cls="unseen", for_="divider"),
-        tag("input", id="divider", type="range", min=0, max=100, step=0.5, value=50),
+        *(tag("img", cls=side, src=address(path), alt="", aria_hidden="true") for side, path in _sides(before, after)),
+        tag("label", words(divider), cls="unseen", for_=name),
+        tag("input", id=name, type="range", min=0, max=100, step=0.5, value=50),
         tag("div", cls="edge"),
-        tag("span", words("ui.before"), cls="tag left"),
-        tag("span", words("ui.after"), cls="tag right"),
+        tag("span", words(left), cls="tag left"),
+        tag("span", words(right), cls="tag right"),
         cls="pair",
     )
     buttons = [
@@ -196,8 +205,11 @@ def command_line(session: Session) -> str:
     words = ["gpen-zoo restore", f"-i {_quoted(session.image.source.name)}", "-o restored/"]
     possible = {face.index for face in session.faces if can_be_restored(face)}
     ticked = possible if options.faces is None else possible & set(options.faces)
-    if ticked and ticked != possible:
-        words.append(f"--faces {','.join(map(str, sorted(ticked)))}")
+    found = possible - set(session.drawn)
+    # A box names one face, so all others have to be named too.
+    if ticked & found and (options.boxes or ticked & found != found):
+        words.append(f"--faces {','.join(map(str, sorted(ticked & found)))}")
+    words += [f"--box {','.join(f'{side:g}' for side in box)}" for box in options.boxes]
     # There is no list of no faces.
     strength = 0.0 if possible and not ticked else options.strength
     for flag, given, default in (

@@ -33,9 +33,15 @@ def write_preview(image: Image, path: Path, longest: int = LONGEST) -> Path:
     Returns the path written.
     """
     small = replace(fit(image, longest), source=Source())
-    kind, suffix = ("JPEG", ".jpg") if small.alpha is None else ("PNG", ".png")
-    path = path.with_suffix(suffix)
-    path.write_bytes(encode(small, format=kind, quality=QUALITY))
+    if small.alpha is None or (small.alpha == 255).all():
+        path = path.with_suffix(".jpg")
+        path.write_bytes(encode(replace(small, alpha=None), format="JPEG", quality=QUALITY))
+        return path
+    path = path.with_suffix(".png")
+    pixels = np.dstack((small.pixels[..., ::-1], small.alpha))
+    # Packed lightly: it is looked at once, and ten times quicker to make.
+    packed = cv2.imencode(".png", pixels, (cv2.IMWRITE_PNG_COMPRESSION, 1))[1]
+    path.write_bytes(packed.tobytes())
     return path
 
 

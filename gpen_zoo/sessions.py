@@ -16,11 +16,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from gpen_zoo.detect import Found
 from gpen_zoo.types import FaceReport, Image, Options, RestoreResult
 
+Box: TypeAlias = tuple[float, float, float, float]
+
+OLD_PREVIEWS = 3  # kept while the browser may still be loading them
 LIMIT = 8  # visitors whose last photo is kept; at 12 megapixels an entry takes about 80 MB
 
 
@@ -37,8 +40,10 @@ class Session:
     """A visitor's photo: looked at, and (result) restored. Files the browser may fetch lie in `folder`.
 
     photo: the uploaded file. branch: the one asked for, "" for what suits each face. before, after: the photo fitted
-    to a screen. faces: planned, later what became of them. thumbnails: by number of the face. seconds: how long
-    restoring is expected to take, None while nothing was measured.
+    to a screen. found: all faces, drawn ones included. drawn: their boxes (x, y, width, height in photo pixels) by
+    number. last: the highest number that was given to a face. faces: planned, later what became of them. thumbnails:
+    by number of the face. seconds: how long restoring is expected to take, None while nothing was measured. round: how
+    often it was restored.
     """
 
     photo: str
@@ -50,6 +55,9 @@ class Session:
     folder: Path
     before: Path
     thumbnails: dict[int, Thumbnail]
+    drawn: dict[int, Box] = field(default_factory=dict)
+    last: int = 0
+    round: int = 0
     seconds: float | None = None
     result: RestoreResult | None = None
     after: Path | None = None
@@ -57,6 +65,14 @@ class Session:
     def shows(self, path: str) -> bool:
         """Whether the page's photo field, which holds `path`, means this photo."""
         return path in (self.photo, str(self.before))
+
+    def next_after(self) -> Path:
+        """Where the next picture for `after` goes, without suffix: a new name, or the browser would show the old one.
+        Makes room for it."""
+        number = int(self.after.stem.partition("-")[2]) + 1 if self.after else 0
+        for old in self.folder.glob(f"after-{number - OLD_PREVIEWS}.*"):
+            old.unlink(missing_ok=True)
+        return self.folder / f"after-{number}"
 
 
 @dataclass(slots=True)

@@ -119,13 +119,14 @@ class Face:
     """A detected face. index: 1-based, as shown to people. box: (x0, y0, x1, y1) in image pixels.
 
     points: float64 (5, 2) in image pixels: left eye, right eye, nose, left and right mouth corner *as seen in the
-    picture*. score: 0-1.
+    picture*. score: 0-1. origin: how it came to be known.
     """
 
     index: int
     box: tuple[float, float, float, float]
     points: F64
     score: float
+    origin: Origin = "found"
 
     def __post_init__(self) -> None:
         if self.points.shape != (5, 2) or not np.isfinite(self.points).all():

@@ -70,7 +70,7 @@ class Done(Generic[T]):
 
 
 def watched(work: Callable[[Callable[[E], None]], T], stop: Callable[[], None]) -> Iterator[E | Done[T]]:
-    """Run `work(tell)` in a thread and yield what it tells, the newest only, and at last its value in `Done`.
+    """Run `work(tell)` in a thread and yield what it tells, the newest of each kind, and at last its value in `Done`.
 
     stop: called when nobody wants the rest, as when the page was closed. `work` must not raise.
     """
@@ -81,11 +81,16 @@ def watched(work: Callable[[Callable[[E], None]], T], stop: Callable[[], None]) 
     finished = False
     try:
         while not finished:
+            latest: dict[type, E | Done[T]] = {}
             news = told.get()
-            while not isinstance(news, Done) and not told.empty():
+            while True:
+                latest.pop(type(news), None)
+                latest[type(news)] = news
+                if isinstance(news, Done) or told.empty():
+                    break
                 news = told.get()
             finished = isinstance(news, Done)
-            yield news
+            yield from [news] if isinstance(news, Done) else latest.values()
     finally:
         if not finished:
             stop()

@@ -24,7 +24,7 @@ from gpen_zoo.detection_cache import DetectionCache
 from gpen_zoo.errors import GpenError, ImageUnreadable, InferenceTimeoutError, OptionsInvalid
 from gpen_zoo.hints import note
 from gpen_zoo.inputs import find_inputs
-from gpen_zoo.isolated import IsolatedReader
+from gpen_zoo.isolated import IsolatedReader, Readers
 from gpen_zoo.journal import Journal
 from gpen_zoo.lanes import Closed, Lane, Window
 from gpen_zoo.outputs import Names, put_file, sweep
@@ -282,6 +282,17 @@ def test_a_decoder_that_hangs_or_crashes_costs_its_own_photo_only(
     for side in (40, 41, 42, 43, 44):
         paths.append(tmp_path / f"{side}.png")
         gz.write(Image(pixels=np.full((side, side, 3), 99, np.uint8)), paths[-1])
+    everybody = Readers(1)
+    try:
+        with pytest.raises(InferenceTimeoutError):
+            everybody.read(paths[1], seconds=0.5)
+        assert everybody.read(paths[0], seconds=60).width == 40
+        unwanted = threading.Event()
+        threading.Timer(0.5, unwanted.set).start()
+        with pytest.raises(gz.Cancelled):
+            everybody.read(paths[1], seconds=60, stopped=unwanted)
+    finally:
+        everybody.close()
     with IsolatedReader() as reader:
         start = time.monotonic()
         answers = []

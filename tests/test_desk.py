@@ -17,13 +17,13 @@ from skimage import data
 
 import gpen_zoo as gz
 from gpen_zoo.cli import parser
-from gpen_zoo.desk import OLD_PREVIEWS, Desk, Stage
+from gpen_zoo.desk import Desk, Stage
 from gpen_zoo.examples import make_examples
 from gpen_zoo.hints import Note, note
 from gpen_zoo.pace import Pace
 from gpen_zoo.page_panels import command_line, finished
 from gpen_zoo.previews import LONGEST, THUMBNAIL, face_after, fit, write_preview
-from gpen_zoo.sessions import Session, Sessions
+from gpen_zoo.sessions import OLD_PREVIEWS, Session, Sessions
 from gpen_zoo.types import Image, Options
 from gpen_zoo.waiting import Done, Line, watched
 
@@ -93,6 +93,14 @@ def test_a_photo_that_was_looked_at_is_not_searched_again(
     assert len(session.faces) == 1
 
 
+@pytest.fixture
+def every_face(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture for every face, however quick they are."""
+    monkeypatch.setattr("gpen_zoo.unfolding.EVERY", 0.0)
+    monkeypatch.setattr("gpen_zoo.unfolding.SHARE", 1e9)
+
+
+@pytest.mark.usefixtures("every_face")
 def test_a_result_has_everything_the_page_shows(desk: Desk, couple: str) -> None:
     stages: list[str] = []
     partial: list[Session] = []
@@ -109,6 +117,7 @@ def test_a_result_has_everything_the_page_shows(desk: Desk, couple: str) -> None
     assert [sorted(n for n, t in p.thumbnails.items() if t.after) for p in partial] == [[1], [1, 2]]
 
 
+@pytest.mark.usefixtures("every_face")
 def test_faces_appear_one_by_one_where_they_will_stay(desk: Desk, couple: str) -> None:
     shown: list[np.ndarray] = []
     session = desk.restore(
@@ -172,6 +181,140 @@ def test_a_face_unticked_before_the_work_can_be_ticked_later(desk: Desk, photo: 
     assert isinstance(ticked, Session)
     assert ticked.result is not None
     assert not np.array_equal(ticked.result.image.pixels, ticked.result.original.pixels)
+
+
+@pytest.fixture
+def seen(restorer: gz.Restorer, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by the number of crops in each call of the network."""
+    engine = restorer.branches[0].engine
+    genuine, calls = engine.restore, []
+
+    def counting(crops: np.ndarray, **more: object) -> object:
+        calls.append(len(crops))
+        return genuine(crops, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine, "restore", counting)
+    return calls
+
+
+def test_faces_that_are_not_ticked_are_spared_until_they_are(desk: Desk, couple: str, seen: list[int]) -> None:
+    desk.look("anna", couple, Options())
+    left = desk.blend("anna", ticks(2))
+    assert isinstance(left, Session)
+    assert left.faces[0].note.code == "F05"
+    session = restored(desk, couple, options=left.options)
+    assert seen == [1]
+    assert [t.after is not None for t in session.thumbnails.values()] == [False, True]
+    told: list[str] = []
+    both = desk.blend("anna", ticks(1, 2), lambda news: told.append(news.name) if isinstance(news, Stage) else None)
+    assert isinstance(both, Session)
+    assert seen == [1, 1]
+    assert "restore" in told
+    assert all(t.after is not None for t in both.thumbnails.values())
+    assert both.result is not None
+    whole = restored(desk, couple, "ben").result
+    assert whole is not None
+    assert np.array_equal(both.result.image.pixels, whole.image.pixels)
+    seen.clear()
+    desk.blend("anna", ticks(1))
+    assert seen == []
+
+
+def test_a_face_ticked_later_can_be_stopped_and_is_remembered(desk: Desk, couple: str) -> None:
+    restored(desk, couple, options=Options(faces=(2,)))
+    assert desk.blend("anna", ticks(1, 2), lambda news: desk.stop("anna")) == note("S05")
+    session = desk.sessions.get("anna")
+    assert session is not None
+    assert session.options.faces == (1, 2)
+    assert session.result is not None
+    assert len(session.result.crops) == 1
+
+
+def test_a_picture_is_shown_only_as_often_as_it_is_worth(
+    desk: Desk, couple: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpen_zoo.unfolding.EVERY", 1e9)
+    shown: list[Session] = []
+    desk.restore("anna", couple, Options(), lambda n: shown.append(n) if isinstance(n, Session) else None)
+    assert [sorted(n for n, t in s.thumbnails.items() if t.after) for s in shown] == [[1]]
+
+
+def test_a_face_is_drawn_restored_unticked_and_erased(desk: Desk, couple: str, seen: list[int]) -> None:
+    restored(desk, couple)
+    seen.clear()
+    session = desk.draw("anna", (5.0, 220.0, 60.0, 70.0))
+    assert isinstance(session, Session)
+    assert session.result is not None
+    assert seen == [1]
+    assert [(f.index, f.origin, f.verdict.value) for f in session.faces][2] == (3, "drawn", "restored")
+    assert session.thumbnails[3].after is not None
+    assert session.result.options.boxes == ((5.0, 220.0, 60.0, 70.0),)
+    assert command_line(session).endswith("--faces 1,2 --box 5,220,60,70")
+    without = desk.blend("anna", ticks(1, 2))
+    assert isinstance(without, Session)
+    assert without.result is not None
+    assert (without.faces[2].note.code, without.result.options.boxes) == ("F05", ())
+    assert "--" not in command_line(without).partition("restored/")[2]
+    only = desk.blend("anna", ticks(3))
+    assert isinstance(only, Session)
+    assert command_line(only).endswith(" restored/ --box 5,220,60,70")
+    gone = desk.erase("anna", 3)
+    assert isinstance(gone, Session)
+    assert gone.result is not None
+    assert len(gone.faces) == len(gone.thumbnails) == len(gone.result.crops) == 2
+    again = desk.draw("anna", (5.0, 220.0, 60.0, 70.0))
+    assert isinstance(again, Session)
+    assert again.faces[2].index == 4, "a number is not given twice, nor are its pictures"
+    assert seen == [1, 1]
+
+
+def test_a_drawn_face_waits_for_restore_and_is_in_the_api_too(desk: Desk, couple: str) -> None:
+    desk.look("anna", couple, Options())
+    planned = desk.draw("anna", (5.0, 220.0, 60.0, 70.0))
+    assert isinstance(planned, Session)
+    assert planned.result is None
+    assert planned.options.faces == (1, 2, 3)
+    session = restored(desk, couple, options=planned.options)
+    assert [f.verdict.value for f in session.faces] == ["restored"] * 3
+    answer = desk.serve(couple, {"faces": [1, 2], "boxes": [[5, 220, 60, 70]]})
+    assert not isinstance(answer, Note)
+    assert [f["origin"] for f in answer[1]["faces"]] == ["found", "found", "drawn"]
+
+
+@pytest.mark.parametrize(
+    ("box", "code"),
+    [((60.0, 0.0, 200.0, 250.0), "F65"), ((900.0, 0.0, 50.0, 50.0), "F61"), ((9.0, 9.0, 0.0, 50.0), "F60")],
+)
+def test_a_box_that_is_of_no_use_is_explained(
+    desk: Desk, couple: str, box: tuple[float, float, float, float], code: str
+) -> None:
+    assert desk.draw("anna", box) == note("S02")
+    desk.look("anna", couple, Options())
+    answer = desk.draw("anna", box)
+    assert isinstance(answer, Note)
+    assert answer.code == code
+
+
+def test_another_branch_or_size_keeps_photo_faces_and_ticks(
+    desk: Desk, couple: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.look("anna", couple, Options())
+    desk.blend("anna", ticks(2))
+    monkeypatch.setattr("gpen_zoo.desk.read", lambda *given: pytest.fail("read again"))
+    monkeypatch.setattr("gpen_zoo.restore.find_faces", lambda *given, **named: pytest.fail("searched again"))
+    session = desk.look("anna", couple, Options(scale=2), "gpen-demo-256")
+    assert isinstance(session, Session)
+    assert [f.note.code for f in session.faces] == ["F05", "F04"]
+    done = restored(desk, couple, options=session.options)
+    assert pixels(done.after).shape == (600, 1200, 3)
+
+
+def test_reading_is_told_before_it_is_done_and_can_be_stopped(desk: Desk, photo: str) -> None:
+    told: list[str] = []
+    desk.look("anna", photo, Options(), tell=lambda news: told.append(news.name) if isinstance(news, Stage) else None)
+    assert told == ["read", "faces"]
+    assert desk.look("ben", photo, Options(), tell=lambda news: desk.stop("ben")) == note("S05")
+    assert desk.sessions.get("ben") is None
 
 
 def test_work_stops_at_the_next_face(desk: Desk, couple: str) -> None:

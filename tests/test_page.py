@@ -369,7 +369,7 @@ def test_the_divider_and_the_faces_obey_the_keyboard(browser: Browser, served: S
 def test_an_example_shows_before_and_after_without_waiting(browser: Browser, served: Served) -> None:
     page = open_page(browser, served.url, "zh", "phone")
     for _ in range(200):
-        if len(served.desk._samples) == 3:
+        if served.desk.samples_ready == 3:
             break
         page.wait_for_timeout(100)
     page.get_by_role("button").filter(has=page.locator("img[src*='old-print']")).first.click()

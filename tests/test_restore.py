@@ -187,7 +187,8 @@ def test_what_progress_raises_ends_the_work_and_leaves_the_restorer_usable() -> 
 
 
 @pytest.mark.usefixtures("found")
-def test_faces_are_handed_over_as_soon_as_each_is_done() -> None:
+def test_faces_are_handed_over_as_soon_as_each_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpen_zoo.restore.WATCHED", 0.0)
     told: list[tuple[str, int]] = []
     result = restorer(*THREE, sizes=(64,))(
         PHOTO,
@@ -198,6 +199,54 @@ def test_faces_are_handed_over_as_soon_as_each_is_done() -> None:
         step for n in (1, 2, 3) for step in (("restore", n), ("crop", n))
     ]
     assert [c.index for c in result.crops] == [1, 2, 3]
+
+
+@pytest.mark.usefixtures("found")
+def test_faces_that_are_quick_share_a_batch_after_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpen_zoo.restore.WATCHED", 1e9)
+    restore = restorer(*THREE, (50, 400, 60), sizes=(64,))
+    calls = counted(restore, monkeypatch)
+    handed: list[int] = []
+    plain = restore(PHOTO)
+    watched = restore(PHOTO, on_crop=lambda crop: handed.append(crop.index))
+    assert calls == [4, 1, 3]
+    assert handed == [1, 2, 3, 4]
+    assert np.array_equal(plain.image.pixels, watched.image.pixels)
+
+
+def counted(restore: Restorer, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by the number of crops in each call of the only engine."""
+    engine = restore.branches[0].engine
+    genuine, calls = engine.restore, []
+
+    def counting(crops: np.ndarray, **more: object) -> object:
+        calls.append(len(crops))
+        return genuine(crops, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine, "restore", counting)
+    return calls
+
+
+@pytest.mark.usefixtures("found")
+def test_faces_asked_for_later_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    restore = restorer(*THREE, sizes=(64,))
+    found = restore.prepare(PHOTO).found
+    calls = counted(restore, monkeypatch)
+    first = restore(PHOTO, Options(faces=(1,), strength=1.0), found=found)
+    assert (calls, [c.index for c in first.crops]) == ([1], [1])
+    both = restore.complete(first, Options(faces=(1, 3), strength=1.0), found=found)
+    assert (calls, [c.index for c in both.crops]) == ([1, 1], [1, 3])
+    assert [f.verdict.value for f in both.faces] == ["restored", "skipped", "restored"]
+    assert both.as_dict()["weights"] == ["tiny-64"]
+    assert np.array_equal(both.image.pixels, restore(PHOTO, Options(faces=(1, 3), strength=1.0)).image.pixels)
+    calls.clear()
+    one = restore.complete(both, Options(faces=(3,), largest=True, strength=0.5), found=found)
+    assert calls == []
+    assert [f.verdict.value for f in one.faces] == ["skipped", "skipped", "restored"]
+    least = (one.faces[0].longest + one.faces[1].longest) / 2
+    larger = restore.complete(one, Options(min_size=least, strength=1.0), found=found)
+    assert calls == [1]
+    assert [f.note.code for f in larger.faces] == ["F41", "F06", "F06"]
 
 
 def test_aligned_mode_takes_the_whole_picture_as_one_crop() -> None:
