@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import cv2
@@ -51,6 +52,15 @@ def mask_of(picture: Image, width: int, height: int) -> Bools:
     if mask.all():
         raise GpenError("P12")
     return np.asarray(mask)
+
+
+def painted_over(layers: Sequence[Image], width: int, height: int) -> Bools:
+    """What was painted on see-through layers of one size, whatever the colour; result and errors as of `mask_of`."""
+    marked = np.zeros((1, 1), np.bool_)
+    for layer in layers:
+        if layer.alpha is not None:
+            marked = marked | (layer.alpha >= HALF)
+    return mask_of(Image(pixels=np.repeat(marked[..., None].astype(np.uint8) * 255, 3, axis=2)), width, height)
 
 
 def _between(light: U8) -> float:

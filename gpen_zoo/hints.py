@@ -252,6 +252,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "连接 {host} 超时。请检查网络或代理；在中国大陆可设置 HF_ENDPOINT 为镜像地址后重试。",
         "{host} did not answer in time. Check the network or proxy; setting HF_ENDPOINT to a mirror may help. Then try again.",
     ),
+    "N17": (
+        "无法连接 {host}（{reason}）。请检查网络、代理和域名解析；在中国大陆可设置 HF_ENDPOINT 为镜像地址后重试。",
+        "{host} cannot be reached ({reason}). Check the network, the proxy and name resolution; setting HF_ENDPOINT to a mirror may help. Then try again.",
+    ),
     "N03": (
         "{host} 拒绝了请求（HTTP {status}）。请稍后重试，或用 --source 换一个来源。",
         "{host} refused the request (HTTP {status}). Try later, or choose another source with --source.",
@@ -502,7 +506,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "Left alone: the face is only {px} px (at least {least} needed), too little of the person is left. Look for a larger original.",
     ),
     "F04": ("已用 {branch} 修复。", "Restored with {branch}."),
-    "F05": ("未选中，保持原样。勾选这张脸即可修复。", "Not selected, left as it was. Tick this face to restore it."),
+    "F05": ("未选中，保持原样。把它加入所选的脸即可修复。", "Not selected, left as it was. Add it to the selected faces to restore it."),
     "F06": (
         "已修复。脸在结果中占 {side} 像素，超过模型的 {size} 像素，因此保留了原图更细的细节。安装更大的分支可修复得更充分。",
         "Restored. The face spans {side} px of the result, more than the model's {size} px, so the photo's own finer detail was kept. A larger branch restores it more fully.",
@@ -517,7 +521,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "F09": (
         "没有编号为 {numbers} 的脸：共找到 {count} 张，编号从 1 开始。请改正编号。",
-        "There is no face number {numbers}: {count} were found, counted from 1. Correct the numbers.",
+        "There is no face number {numbers} (faces found: {count}, counted from 1). Correct the numbers.",
     ),
     # --- B: which branch a face got ----------------------------------------------------------------------------
     "B01": ("{branch} 是当前唯一可用的分支。", "{branch} is the only branch in use."),
@@ -1132,8 +1136,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "There are {count} photos, but -o {path} is a file name. Give a folder.",
     ),
     "U17": (
-        "磁盘已满，无法写入 {path}，运行到此为止。请腾出空间，再加上 --skip-existing 重新运行，已完成的不会重做。",
-        "The disk is full: {path} could not be written and the run ended here. Free some space and run again with --skip-existing; what is done is not done again.",
+        "磁盘已满，无法写入 {path}。请腾出空间后重试，或换个位置保存。",
+        "The disk is full: {path} could not be written. Free some space and try again, or save elsewhere.",
     ),
     "U18": (
         '文件名模板 {pattern} 无法使用，可用字段：{fields}。请改正，例如 --name "{{stem}}_{{time}}"。',
@@ -1183,9 +1187,37 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "没有 --aligned 时，--auto-resize 不需要做什么：每张脸本来就会自动选用合适的分支。",
         "Without --aligned there is nothing for --auto-resize to do: every face gets the branch that fits it anyway.",
     ),
+    "U34": (
+        "没有这样的参数：{words}。请检查拼写；加 --help 可查看全部参数。",
+        "No such argument: {words}. Check the spelling; --help lists all arguments.",
+    ),
+    "U35": (
+        "缺少参数：{words}。请补上；加 --help 可查看用法。",
+        "Missing: {words}. Add it; --help tells how.",
+    ),
+    "U36": (
+        "{flag} 不能是 {value}。请改用其中之一：{known}。",
+        "{flag} cannot be {value}. Use one of these: {known}.",
+    ),
+    "U37": (
+        "{flag} 的值 {value} 不是所需的数，或超出范围。请改正；加 --help 可查看说明。",
+        "{flag} cannot take the value {value}: it is not the number that is wanted, or out of range. Correct it; --help tells more.",
+    ),
+    "U38": (
+        "{flag} 后面的值不对：缺少或多余。请改正；加 --help 可查看用法。",
+        "{flag} has too few or too many values after it. Correct that; --help tells how.",
+    ),
+    "U39": (
+        "命令行有误（{reason}）。加 --help 可查看用法。",
+        "The command line is wrong ({reason}). See --help.",
+    ),
+    "cli.usage": ("用法：", "usage: "),
+    "cli.arguments": ("参数", "arguments"),
+    "cli.flags": ("选项", "options"),
+    "cli.help": ("显示本说明并退出", "show this help and exit"),
     "U30": (
-        "磁盘已满，剩下的 {count} 张没有处理。请腾出空间，再加上 --skip-existing 重新运行。",
-        "The disk is full; {count} photos were left undone. Free some space and run again with --skip-existing.",
+        "磁盘已满，剩下的 {count} 张没有处理。请腾出空间，再加上 --skip-existing 重新运行，已完成的不会重做。",
+        "The disk is full; {count} photos were left undone. Free some space and run again with --skip-existing; what is done is not done again.",
     ),
     "U31": (
         "请写出要下载的权重名，或用 --all-branches。gpen-zoo weights list 会列出全部名称。",

@@ -22,11 +22,13 @@ from gpen_zoo.page_batch import batch_tab
 from gpen_zoo.page_help import help_tab
 from gpen_zoo.page_labels import PICK_LANGUAGE, Labels, plain, words
 from gpen_zoo.page_restore import ASSETS, PRIVATE, key_of, restore_tab
+from gpen_zoo.page_tasks import tasks_tab
 from gpen_zoo.page_weights import weights_tab
 from gpen_zoo.page_weights_panels import table as weights_table
 from gpen_zoo.restore import Restorer, load
 from gpen_zoo.same_origin import SameOrigin
 from gpen_zoo.sessions import Session, Sessions
+from gpen_zoo.tasks_desk import TasksDesk
 from gpen_zoo.weights_desk import WeightsDesk
 from gpen_zoo.zoo import Zoo
 
@@ -77,7 +79,7 @@ def build(zoo: Zoo | None = None) -> Page:
     zoo = zoo or Zoo()
     sessions: Sessions[Session] = Sessions()
     desk = Desk(restorer_of(zoo), sessions, faces_shown=not zerogpu.present())
-    batches = BatchDesk(desk)
+    batches, tasks = BatchDesk(desk), TasksDesk(desk, zoo)
     weights = WeightsDesk(
         zoo, desk, locked=locked(), token=os.environ.get("GPEN_ZOO_ADMIN_TOKEN"), restorer_of=restorer_of
     )
@@ -90,11 +92,13 @@ def build(zoo: Zoo | None = None) -> Page:
             lang = gr.Radio(
                 choices, value="en", show_label=False, container=False, elem_id="language", scale=0, min_width=190
             )
-        with gr.Tabs(elem_id="tabs"):
+        with gr.Tabs(elem_id="tabs") as tabs:
             with labels(gr.Tab, label="ui.tab_restore", id="restore"):
                 restore_tab(desk, device_name(), labels, samples)
             with labels(gr.Tab, label="ui.tab_batch", id="batch"):
                 batch_tab(batches, labels)
+            with labels(gr.Tab, label="ui.tab_tasks", id="tasks") as tab:
+                tasks_tab(tasks, labels, tab, tabs)
             with labels(gr.Tab, label="ui.tab_weights", id="weights"):
                 table = weights_tab(weights, lang, labels)
             with labels(gr.Tab, label="ui.tab_help", id="help") as tab:
@@ -109,6 +113,7 @@ def build(zoo: Zoo | None = None) -> Page:
         def leave(request: gr.Request) -> None:
             desk.leave(key_of(request))
             batches.leave(key_of(request))
+            tasks.leave(key_of(request))
             weights.stop(key_of(request))
 
         blocks.unload(leave)

@@ -37,9 +37,9 @@ BAND = 1 << 20  # pixels that are worked on at once: float32 copies of a large p
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskResult:
-    """A finished picture. original: what went in. faces: how many were cut out. plans: how the network ran.
+    """A finished picture. original: what went in, of the same size. faces: how many were cut out.
 
-    timings: (stage, milliseconds). notes: what reading, finding faces and the engine had to say.
+    plans: how the network ran. timings: (stage, milliseconds). notes: what reading, faces and engine had to say.
     """
 
     image: Image
@@ -180,10 +180,11 @@ def seg2face(label_map: LabelMap, network: Branch, *, tell: Progress | None = No
     tell("paint", 1, 1)
     rows, columns = max(1, round(height * size / side)), max(1, round(width * size / side))
     top, left = (size - rows) // 2, (size - columns) // 2
+    source = Source(name=label_map.image.source.name, format="PNG")
     face = np.ascontiguousarray(outcome.pixels[top : top + rows, left : left + columns])
     return TaskResult(
-        image=Image(pixels=face, source=Source(name=label_map.image.source.name, format="PNG")),
-        original=label_map.image,
+        image=Image(pixels=face, source=source),
+        original=Image(pixels=np.ascontiguousarray(given[top : top + rows, left : left + columns]), source=source),
         weights=network.name,
         notes=(*label_map.notes, *outcome.attempts),
         plans=(str(outcome.plan),),

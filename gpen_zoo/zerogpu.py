@@ -43,6 +43,14 @@ def borrowed(restorer: Restorer) -> Restorer:
     return replace(restorer, branches=tuple(_borrowing(branch) for branch in restorer.branches))
 
 
+def borrowed_branch(branch: Branch) -> Branch:
+    """One network on the borrowed card; unchanged where there is none."""
+    if not present():
+        return branch
+    _branches[branch.name] = branch
+    return _borrowing(branch)
+
+
 def seconds(name: str, crops: U8) -> int:
     """How long to ask the card for: a longer wish waits longer and may exceed a visitor's quota."""
     return round(START_SECONDS + len(crops) * FACE_SECONDS * (_branches[name].size / 512) ** 2)

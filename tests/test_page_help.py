@@ -17,7 +17,7 @@ from gpen_zoo.hints import CATALOGUE, Lang, say
 from gpen_zoo.types import Image
 from tests.browser import SHAPES, Served, chromium, leave, open_page, restore, served_page, shoot
 
-TABS = ("restore", "batch", "weights", "help")
+TABS = ("restore", "batch", "tasks", "weights", "help")
 AXE = "axe-core@4.14.1"
 
 

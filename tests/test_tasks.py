@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -22,18 +23,22 @@ import gpen_zoo as gz
 from gpen_zoo import manifest, weightfile
 from gpen_zoo.architecture import Config
 from gpen_zoo.cli import main
+from gpen_zoo.desk import Desk, Stage
 from gpen_zoo.engine import Outcome, load_engine
 from gpen_zoo.errors import GpenError, OptionsInvalid, OutOfMemory, WeightMissing, WeightWrongKind
 from gpen_zoo.fill_mask import inner_weight, mask_of
-from gpen_zoo.hints import note
+from gpen_zoo.hints import Note, note
 from gpen_zoo.label_map import CLASSES, COLOURS, read_label_map
 from gpen_zoo.manifest import Entry
 from gpen_zoo.network import GPEN
+from gpen_zoo.sessions import Sessions
 from gpen_zoo.task_networks import TASKS, Task, entry_for, load_network, unnormalised
 from gpen_zoo.tasks import LUMA, colorize, inpaint, seg2face
+from gpen_zoo.tasks_desk import Picture, TasksDesk
 from gpen_zoo.types import Image
 from gpen_zoo.zoo import Zoo
 from tests.test_restore import Planted, branch
+from tests.test_restore import restorer as tiny_restorer
 
 SIZE = 64
 SMALL = {"size": SIZE, "style_dim": 16, "n_mlp": 1, "channel_multiplier": 1, "narrow": 0.03125}
@@ -365,6 +370,7 @@ def test_a_face_from_a_map(zoo: Zoo) -> None:
     labels = classes(128, 64)
     result = seg2face(read_label_map(as_file(labels, "numbers"), name="map.png"), network)
     assert result.image.pixels.shape == (SIZE, SIZE // 2, 3)
+    assert result.original.pixels.shape == result.image.pixels.shape
     assert np.ptp(result.image.pixels) > 20
     colours = {tuple(c) for c in given[0].reshape(-1, 3).tolist()}
     assert colours <= {tuple(c) for c in COLOURS.tolist()}  # no blend of two classes
@@ -387,6 +393,98 @@ def test_what_is_no_label_map(made: Callable[[], bytes], code: str) -> None:
     assert refused.value.code == code
     if code == "P23":
         assert CLASSES[13] == "hair"
+
+
+# --- behind the page ---
+
+
+@pytest.fixture
+def desk(zoo: Zoo, tmp_path: Path) -> TasksDesk:
+    return TasksDesk(Desk(tiny_restorer(sizes=(32,)), Sessions(tmp_path / "files")), zoo)
+
+
+def unheard(stage: Stage) -> None:
+    """For who only wants the result."""
+
+
+def test_two_visitors_have_two_pictures(desk: TasksDesk, tmp_path: Path) -> None:
+    photos = [gz.write(Image(pixels=p), tmp_path / f"{n}.png") for n, p in enumerate((GREY, GREY[:, ::-1].copy()))]
+    stages: list[str] = []
+
+    def work(number: int) -> Picture | Note:
+        return desk.colorize(str(number), str(photos[number]), 1.0, "whole", lambda stage: stages.append(stage.name))
+
+    with ThreadPoolExecutor(2) as pool:
+        pictures = list(pool.map(work, (0, 1)))
+    for number, picture in enumerate(pictures):
+        assert isinstance(picture, Picture) and picture.file is not None
+        given = gz.read(photos[number]).pixels
+        assert picture.file.name == f"{number}_colorized.png"
+        assert np.abs(luma(gz.read(picture.file).pixels) - luma(given)).max() <= 0.51
+    assert {"read", "paint", "paste"} <= set(stages)
+    desk.leave("0")
+    first, second = pictures
+    assert isinstance(first, Picture) and isinstance(second, Picture)
+    assert not first.folder.exists()
+    assert second.folder.exists()
+    assert desk.full_size("0", "colorize") == note("S02")
+    full = desk.full_size("1", "colorize")
+    assert isinstance(full, tuple) and gz.read(full[1]).width == 256
+
+
+def test_a_stop_ends_the_work_and_keeps_what_was_there(desk: TasksDesk, tmp_path: Path) -> None:
+    photo = str(gz.write(Image(pixels=GREY), tmp_path / "a.png"))
+    kept = desk.colorize("me", photo, 1.0, "whole", unheard)
+    assert isinstance(kept, Picture)
+
+    def stop(stage: Stage) -> None:
+        if stage.name == "paint":
+            desk.stop("me", "colorize")
+
+    assert desk.colorize("me", photo, 0.5, "whole", stop) == note("S05")
+    assert desk.sessions["colorize"].get("me") is kept
+    assert desk.colorize("me", None, 1.0, "whole", unheard) == note("S01")
+    assert desk.sessions["colorize"].get("me") is None
+
+
+def test_a_network_is_loaded_anew_when_its_file_has_changed_and_refused_when_it_is_gone(
+    desk: TasksDesk, tmp_path: Path, zoo: Zoo
+) -> None:
+    photo = str(gz.write(Image(pixels=COLOURS[classes()]), tmp_path / "a.png"))
+    assert isinstance(desk.seg2face("me", photo, unheard), Picture)
+    first = desk._load("seg2face")
+    assert desk._load("seg2face") is first
+    zoo.path_of(desk.entry("seg2face")).unlink()
+    assert not desk.available("seg2face")
+    answer = desk.seg2face("me", photo, unheard)
+    assert isinstance(answer, Note)
+    assert answer.code == "W16"
+
+
+def test_what_was_painted_counts_whatever_its_colour(desk: TasksDesk, tmp_path: Path) -> None:
+    photo = str(gz.write(Image(pixels=ASTRONAUT), tmp_path / "a.png"))
+    alpha = cv2.resize(spot(), (128, 128), interpolation=cv2.INTER_NEAREST)
+    red = np.zeros((128, 128, 3), np.uint8) + np.array([200, 0, 90], np.uint8)
+    layer = str(gz.write(Image(pixels=red, alpha=alpha), tmp_path / "layer.png"))
+    blank = str(gz.write(Image(pixels=red, alpha=np.zeros_like(alpha)), tmp_path / "blank.png"))
+    for layers in ([], [blank]):
+        refused = desk.inpaint("me", photo, layers, None, "whole", unheard)
+        assert isinstance(refused, Note) and refused.code == "P11"
+    done = desk.inpaint("me", photo, [blank, layer], None, "whole", unheard)
+    assert isinstance(done, Picture) and done.result is not None
+    changed = (done.result.image.pixels != ASTRONAUT).any(axis=2)
+    mask = cv2.resize(alpha, (256, 256), interpolation=cv2.INTER_NEAREST_EXACT) > 0
+    assert not changed[~mask].any()
+    assert changed[mask].mean() > 0.9
+    by_file = desk.inpaint(
+        "me",
+        photo,
+        [],
+        str(gz.write(Image(pixels=np.repeat(spot()[..., None], 3, 2)), tmp_path / "m.png")),
+        "whole",
+        unheard,
+    )
+    assert isinstance(by_file, Picture)
 
 
 # --- the command line ---
