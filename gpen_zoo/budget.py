@@ -168,16 +168,18 @@ def upscaler_bytes(net: Upscaling, dtype: str, height: int, width: int) -> int:
     """Weights and peak activations of one tile of `height` × `width` input pixels."""
     e, f, g = BYTES[dtype], net.features, net.grow
     pixels = height * width
-    ends = 3 * (1 + net.factor**2) * (e + 4)  # input and output, once each as float32
-    if net.family != "RRDBNet":
-        weights = 9 * f * (net.depth * f + 3 + 3 * net.factor**2)
-        return weights * e + pixels * (max(2 * f, f + 6 * net.factor**2) * e + ends)
-    dense = 9 * sum((f + i * g) * (g if i < 4 else f) for i in range(5))
-    weights = 3 * net.depth * dense + 5 * 9 * f * f
-    # In the body: the long skip, inputs of block and dense block, what is put side by side and its parts, the result;
-    # at the end: a picture four times as wide before and after a convolution, and the one half as wide.
-    held = max(5 * f + 8 * g, 2 * 16 * f + 7 * f)
-    return weights * e + pixels // net.fold**2 * held * e + pixels * ends
+    answer = pixels * 3 * net.factor**2 * (e + 8)  # as it comes, as float32, and in levels
+    if net.family == "RRDBNet":
+        dense = 9 * sum((f + i * g) * (g if i < 4 else f) for i in range(5))
+        weights = 3 * net.depth * dense + 5 * 9 * f * f
+        # In the body: the long skip, inputs of block and dense block, what is put side by side and its parts, the
+        # result. At the end: the full picture before and after a convolution, the one half as wide, the body's result.
+        held = pixels // net.fold**2 * max(5 * f + 8 * g, 37 * f)
+    else:
+        ends = 3 * net.factor**2
+        weights = 9 * f * (net.depth * f + 3 + ends)
+        held = pixels * max(2 * f, f + ends, 3 * ends)
+    return weights * e + pixels * 3 * e + max(held * e, answer)
 
 
 UPSCALER_TILES = (512, 384, 256, 128, SMALL_TILE)

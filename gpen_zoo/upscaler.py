@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 PROBE = {"cpu": 64}  # side in pixels of the tile that time is measured on
 PROBE_ELSEWHERE = 256  # a graphics card would only be waited for with less
+STEP = 4  # pixels; tiles and overlaps are multiples, so that no network folds a tile otherwise than the whole
 LEAST_OVERLAP = 32  # pixels, of the tiles of a picture that usually needs none
 WORTH_A_PROBE = 8  # probes in a picture from which one is made
 
@@ -71,7 +72,8 @@ class Upscaler:
         tile: int = 0,
     ) -> None:
         self.name, self.shape = name, shape
-        self._build, self._device, self._precision, self._tile = build, pick_device(device), precision, tile
+        self._build, self._device, self._precision = build, pick_device(device), precision
+        self._tile = -(-tile // STEP) * STEP
         self._lock = threading.Lock()
         self._network: Module | None = None  # this and the next are guarded by the lock
         self._prepared: dict[tuple[str, str], Module] = {}
@@ -96,7 +98,13 @@ class Upscaler:
         state.tell(0, total)
         for number, each in enumerate(passes):
             descent = _Descent(self, each, state) if number else first
+            height, width, fold = *pixels.shape[:2], self.shape.fold
+            # Tiles have to start where the network's own folding does, or it would see another picture.
+            if height % fold or width % fold:
+                pixels = np.pad(pixels, ((0, -height % fold), (0, -width % fold), (0, 0)), mode="edge")
             pixels = run_tiled(pixels, descent, each.tiling, on_tile=state.next)
+            grown = self.shape.factor // each.shrink
+            pixels = np.ascontiguousarray(pixels[: height * grown, : width * grown])
         return Made(pixels=pixels, plan=str(descent.plans[0]), attempts=tuple(state.attempts), estimate=estimate)
 
     def _passes(self, height: int, width: int, scale: int) -> list[_Pass]:
@@ -104,6 +112,7 @@ class Upscaler:
         reached = 1
         while not passes or reached < scale:
             shrink = max(1, reached * self.shape.factor // scale)
+            height, width = (-(-side // self.shape.fold) * self.shape.fold for side in (height, width))
             usual = auto_tiling(height, width)
             facts = facts_of(self._device)
             plans = upscaler_ladder(
@@ -334,7 +343,7 @@ def network_with(file: str, state: Mapping[str, Tensor]) -> Module:
 
 
 def _tiling(tile: int, overlap: int) -> Tiling:
-    return Tiling(tile=tile, overlap=min(overlap, tile // 4))
+    return Tiling(tile=tile, overlap=min(overlap, tile // 4) // STEP * STEP)
 
 
 def _silent(done: int, total: int) -> None:
