@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpen_zoo import cli_eval, cli_flags, cli_restore, cli_serve, cli_tasks, cli_weights, logs
+from gpen_zoo.cli_parser import Parser
 from gpen_zoo.console import FAILED, INTERRUPTED, USAGE, complain
 from gpen_zoo.errors import GpenError, OptionsInvalid
 from gpen_zoo.hints import Lang, pick_language, say
@@ -56,7 +57,7 @@ def language_of(argv: Sequence[str]) -> Lang:
 
 def parser(lang: Lang) -> argparse.ArgumentParser:
     """The command line with its help in `lang`."""
-    top = argparse.ArgumentParser(prog="gpen-zoo", description=say("cli.about", lang))
+    top = Parser(prog="gpen-zoo", description=say("cli.about", lang), lang=lang)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--lang", choices=("zh", "en"), default=argparse.SUPPRESS, help=say("cli.lang", lang))
     common.add_argument("--log-level", choices=LEVELS, help=say("cli.log_level", lang))

@@ -19,7 +19,7 @@ from gpen_zoo.cli_totals import Totals, laps_table, tell_result
 from gpen_zoo.console import FAILED, INTERRUPTED, OK, complain, open_zoo, write_json
 from gpen_zoo.errors import OptionsInvalid, PathInaccessible
 from gpen_zoo.hints import Lang, Note, note, say
-from gpen_zoo.types import REPORT_VERSION
+from gpen_zoo.types import REPORT_VERSION, Verdict
 
 if TYPE_CHECKING:
     from gpen_zoo.batch_types import Done, Job
@@ -87,6 +87,8 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
             )
             for done in shown(answers, len(jobs), args.quiet, lang, stack):
                 totals.add(done)
+                if in_vain(done):
+                    code = FAILED
                 if args.output == STDOUT and done.error is None:
                     done = sent(done, settings.format, settings.quality)
                 if args.json is not None:
@@ -206,6 +208,13 @@ class BackgroundWatch:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+def in_vain(done: Done) -> bool:
+    """Whether faces were wanted by number, none has such a number, and the photo came back as it was."""
+    if done.result is None or all(what.code != "F09" for what in done.result.notes):
+        return False
+    return all(face.verdict is not Verdict.RESTORED for face in done.result.faces)
 
 
 def keep(done: Done, target: Path, journal: Journal | None, lang: Lang) -> None:

@@ -42,7 +42,7 @@ class Totals:
         return self.done + self.failed + self.skipped
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready. mean_seconds: of the photos that were worked on; None without any."""
+        """JSON-ready. Rates are of the photos that were worked on; None without any."""
         seconds = max(time.perf_counter() - self.started, 1e-9)
         worked = self.done + self.failed
         return {
@@ -53,21 +53,16 @@ class Totals:
             "faces": self.faces,
             "seconds": round(seconds, 3),
             "mean_seconds": round(seconds / worked, 3) if worked else None,
-            "photos_per_second": round(worked / seconds, 3),
-            "faces_per_second": round(self.faces / seconds, 3),
+            "photos_per_second": round(worked / seconds, 3) if worked else None,
+            "faces_per_second": round(self.faces / seconds, 3) if worked else None,
         }
 
     def as_words(self) -> dict[str, Any]:
         """For `cli.statistics`."""
         values = self.as_dict()
-        mean = values["mean_seconds"]
-        return {
-            **values,
-            "seconds": f"{values['seconds']:.1f}",
-            "mean_seconds": "-" if mean is None else f"{mean:.2f}",
-            "photos_per_second": f"{values['photos_per_second']:.2f}",
-            "faces_per_second": f"{values['faces_per_second']:.2f}",
-        }
+        rates = ("mean_seconds", "photos_per_second", "faces_per_second")
+        told = {name: "-" if values[name] is None else f"{values[name]:.2f}" for name in rates}
+        return {**values, "seconds": f"{values['seconds']:.1f}", **told}
 
 
 def tell_result(done: Done, lang: Lang, told: set[str], to: TextIO) -> None:

@@ -18,7 +18,9 @@ OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def complain(what: Note, lang: Lang, about: str = "gpen-zoo") -> None:
-    """A hint on standard error."""
+    """A hint on standard error. about: what it concerns, left out where the hint names it anyway."""
+    if str(what.params.get("path")) == about:
+        about = "gpen-zoo"
     print(say("cli.failed", lang, input=about, reason=say(what, lang), code=what.code), file=sys.stderr)
 
 

@@ -22,6 +22,7 @@ import gpen_zoo as gz
 from gpen_zoo import restore
 from gpen_zoo.cli import language_of, main
 from gpen_zoo.cli_flags import face_numbers
+from gpen_zoo.cli_parser import problem
 from gpen_zoo.errors import OptionsInvalid
 from gpen_zoo.hints import say
 from gpen_zoo.types import Image
@@ -104,8 +105,10 @@ def test_options_reach_the_pipeline(photos: Path, tmp_path: Path, capsys: pytest
     report = json.loads(capsys.readouterr().out)
     assert report["results"][0]["faces"][0]["note"]["code"] == "F08"
     assert np.array_equal(gz.read(tmp_path / "o.png").pixels, gz.read(photo).pixels)
-    assert main(["restore", "-i", photo, "-o", str(tmp_path), "--faces", "2，3", "--lang", "en"]) == 0
+    assert main(["restore", "-i", photo, "-o", str(tmp_path), "--faces", "2，3", "--lang", "en"]) == 1
     assert say("F09", "en", numbers="2, 3", count=1) in capsys.readouterr().out
+    assert main(["restore", "-i", photo, "-o", str(tmp_path), "--faces", "1,3", "-q"]) == 0, "one of them was there"
+    capsys.readouterr()
     assert main(["restore", "-i", photo, "-o", str(tmp_path), "--aligned", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["results"][0]["detector"] == "none"
 
@@ -136,6 +139,69 @@ def test_wrong_options_are_usage_errors(
 ) -> None:
     assert main(["restore", "-i", str(photos / "奶奶.jpg"), *words]) == 2
     assert f"[{code}]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "named"),
+    [
+        (["restore", "-i", "a.jpg", "--strenght", "1"], "U34", "--strenght"),
+        (["restore"], "U35", "-i"),
+        ([], "U35", "COMMAND"),
+        (["weights"], "U35", "ACTION"),
+        (["restore", "-i", "a.jpg", "--mask", "hat"], "U36", "hat"),
+        (["restaur"], "U36", "restaur"),
+        (["weights", "lst"], "U36", "lst"),
+        (["restore", "-i", "a.jpg", "--size", "big"], "U37", "big"),
+        (["serve", "--max-requests", "0"], "U37", "--max-requests"),
+        (["restore", "-i", "a.jpg", "--mask"], "U38", "--mask"),
+    ],
+)
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_what_argparse_finds_wrong_is_told_with_a_code(
+    words: list[str], code: str, named: str, lang: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--lang", lang, *words])
+    assert stopped.value.code == 2
+    err = capsys.readouterr().err
+    usage, told = err.splitlines()[0], err.splitlines()[-1]
+    assert usage.startswith("usage: gpen-zoo" if lang == "en" else "用法：gpen-zoo")
+    assert f"[{code}]" in told and named in told
+    own = told.replace(named, "")
+    assert ("required" in own or "invalid choice" in own or "expected" in own) is False, "none of argparse's words"
+
+
+def test_help_has_headings_in_the_language(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--help"], ["restore", "-h"], ["weights", "list", "-h"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(["--lang", "zh", *words])
+        assert stopped.value.code == 0
+        out = capsys.readouterr().out
+        assert out.startswith("用法：gpen-zoo")
+        for english in ("usage:", "options:", "positional arguments", "show this help"):
+            assert english not in out
+        assert "--lang" in out
+
+
+def test_a_sentence_of_argparse_that_we_do_not_know_is_passed_on() -> None:
+    assert problem("argument --x: not allowed with argument --y").code == "U39"
+
+
+def test_a_missing_weight_file_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "none.pth")
+    for action in ("inspect", "adopt"):
+        assert main(["weights", action, path, "--lang", "en"]) == 1
+        err = capsys.readouterr().err
+        assert "[I19]" in err
+        assert err.count(path) == 1
+
+
+def test_nothing_left_to_do_has_no_rates(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["restore", "-i", str(photos / "奶奶.jpg"), "-o", str(tmp_path / "out"), "-q", "--lang", "en"]
+    assert main(words) == 0
+    capsys.readouterr()
+    assert main([*words, "--skip-existing"]) == 0
+    assert "- s a photo, - photos/s, - faces/s" in capsys.readouterr().out
 
 
 def test_wrong_words_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
