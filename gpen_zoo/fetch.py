@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from gpen_zoo.errors import Cancelled, FetchFailed, GpenError
-from gpen_zoo.transport import Address, open_address
+from gpen_zoo.transport import Address, not_reached, open_address
 from gpen_zoo.transport import Limits as Limits  # who fetches also says for how long
 
 PIECE = 1 << 18
@@ -159,11 +159,12 @@ class _Run:
             yield
         except GpenError:
             raise  # FetchFailed is a ConnectionError as well
-        except (TimeoutError, http.client.HTTPException, urllib.error.URLError, ConnectionError) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            if isinstance(reason, TimeoutError):
-                raise _Retry(FetchFailed("N01", host=host)) from error
-            raise _Retry(FetchFailed("N04", host=host, reason=str(reason) or type(reason).__name__)) from error
+        except urllib.error.URLError as error:
+            raise _Retry(not_reached(host, error)) from error
+        except TimeoutError as error:
+            raise _Retry(FetchFailed("N01", host=host)) from error
+        except (http.client.HTTPException, ConnectionError) as error:
+            raise _Retry(FetchFailed("N04", host=host, reason=str(error) or type(error).__name__)) from error
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise _Retry(FetchFailed("N04", host=host, reason=str(error))) from error

@@ -82,7 +82,7 @@ def _hugging_face(source: Source, endpoint: str, limits: Limits) -> Offer:
         # The client's own network errors: httpx in 1.x, httpx2 in 2.x, with no common ancestor but Exception.
         if "Timeout" in type(error).__name__:
             raise FetchFailed("N01", host=host) from error
-        raise FetchFailed("N04", host=host, reason=f"{type(error).__name__}: {error}"[:200]) from error
+        raise FetchFailed("N17", host=host, reason=f"{type(error).__name__}: {error}"[:200]) from error
     return Offer(
         address=Address(url=url, token=token), bytes=size, sha256=digest, revision=found.commit_hash or source.revision
     )

@@ -55,12 +55,18 @@ def read_json(address: Address, limits: Limits | None = None, most: int = 8 << 2
     except TimeoutError:
         raise FetchFailed("N01", host=address.host) from None
     except urllib.error.URLError as error:
-        timed_out = isinstance(error.reason, TimeoutError)
-        raise FetchFailed("N01" if timed_out else "N04", host=address.host, reason=str(error.reason)) from error
+        raise not_reached(address.host, error) from error
     except (http.client.HTTPException, ConnectionError, ValueError, RecursionError) as error:
         if isinstance(error, FetchFailed):
             raise
         raise FetchFailed("N04", host=address.host, reason=type(error).__name__) from error
+
+
+def not_reached(host: str, error: urllib.error.URLError) -> FetchFailed:
+    """What urllib wraps happened before an answer began: no name, no way, no certificate (N17), or no sign (N01)."""
+    if isinstance(error.reason, TimeoutError):
+        return FetchFailed("N01", host=host)
+    return FetchFailed("N17", host=host, reason=getattr(error.reason, "strerror", None) or error.reason)
 
 
 class _Connection(http.client.HTTPConnection):

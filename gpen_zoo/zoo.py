@@ -322,10 +322,12 @@ def _by_branch(entry: Entry) -> tuple[int, str]:
 
 @contextmanager
 def _accessible(path: Path, code: Literal["I21", "I22"] = "I22") -> Iterator[None]:
-    """An OSError of the file system gets a code (I21 reading, I22 writing) and the path it concerns."""
+    """An OSError of the file system gets a code (I19 absent, I21 reading, I22 writing) and the path it concerns."""
     try:
         yield
     except GpenError:
         raise  # several are OSErrors as well
     except OSError as error:
+        if code == "I21" and isinstance(error, FileNotFoundError):
+            raise PathInaccessible("I19", path=error.filename or path) from error
         raise PathInaccessible(code, path=error.filename or path, reason=error.strerror or error) from error

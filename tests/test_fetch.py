@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -184,7 +185,20 @@ def test_silence_times_out(hub: Hub, part: Path) -> None:
 def test_nobody_listens(part: Path) -> None:
     with pytest.raises(FetchFailed) as caught:
         fetch(Address(url="http://127.0.0.1:9/w"), part, limits=QUICK)
-    assert caught.value.code == "N04" and not part.exists()
+    assert caught.value.code == "N17" and not part.exists()
+
+
+def test_no_name_service(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(FetchFailed) as caught:
+        fetch(Address(url="http://hub.example/w"), part, limits=QUICK)
+    assert caught.value.code == "N17" and "Name or service not known" in str(caught.value)
+    with pytest.raises(FetchFailed) as caught:
+        read_json(Address(url="http://hub.example/w"), QUICK)
+    assert caught.value.code == "N17" and "hub.example" in str(caught.value)
 
 
 def test_deadline_stops_a_dripping_server(hub: Hub, part: Path) -> None:
@@ -331,7 +345,7 @@ def test_json_answers(hub: Hub) -> None:
     hub.add_plain("list.json", b'{"a": 1}')
     assert read_json(Address(url=f"{hub.url}/files/list.json"), QUICK) == {"a": 1}
     hub.add_plain("list.json", b"<html>")
-    for url, code in ((f"{hub.url}/files/list.json", "N04"), (f"{hub.url}/none", "N03"), ("http://127.0.0.1:9", "N04")):
+    for url, code in ((f"{hub.url}/files/list.json", "N04"), (f"{hub.url}/none", "N03"), ("http://127.0.0.1:9", "N17")):
         with pytest.raises(FetchFailed) as caught:
             read_json(Address(url=url), QUICK)
         assert caught.value.code == code
