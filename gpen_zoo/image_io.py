@@ -7,14 +7,12 @@ needs. Every change that somebody might notice is a note on the image.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import io
 import logging
 import os
 import struct
-import uuid
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +26,7 @@ from gpen_zoo.hints import Note, note
 from gpen_zoo.image_names import format_of_suffix as format_of_suffix  # part of this module's door
 from gpen_zoo.image_names import named_format, result_name
 from gpen_zoo.image_sniff import format_of, kind_of, tiff_pages, webp_canvas, webp_is_lossless
+from gpen_zoo.outputs import put_file
 from gpen_zoo.types import Image, Source
 
 log = logging.getLogger(__name__)
@@ -217,22 +216,11 @@ def encode(image: Image, *, format: str | None = None, quality: int | None = Non
 def write(image: Image, path: str | os.PathLike[str], *, format: str | None = None, quality: int | None = None) -> Path:
     """Write a picture file and return its path. The format comes from `format`, else a known suffix, else the input.
 
-    Folders are made. The bytes go to a temporary name beside the target and are renamed, so that the target is
-    whole or absent. Raises PathInaccessible (I22) and what `encode` raises.
+    Folders are made; the target is whole or absent. Raises PathInaccessible (U17 disk full, I22) and what `encode`
+    raises.
     """
     file = Path(path)
-    data = encode(image, format=format or format_of_suffix(file.suffix), quality=quality)
-    try:
-        part = file.with_name(f".{uuid.uuid4().hex}.part")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(data)
-            os.replace(part, file)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                part.unlink()
-    except (OSError, ValueError) as error:
-        raise PathInaccessible("I22", path=str(file), reason=_reason(error)) from error
+    put_file(encode(image, format=format or format_of_suffix(file.suffix), quality=quality), file)
     return file
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import string
 import time
+import uuid
 from datetime import datetime
 from pathlib import Path
 
@@ -59,8 +60,9 @@ def put_file(data: bytes, path: Path) -> None:
 
     Raises PathInaccessible: U17 when the disk is full, else I22.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.gpen-part")
     try:
+        # A name of its own: threads may write one path at the same time, and a long name would grow too long.
+        part = path.with_name(f".{uuid.uuid4().hex}.gpen-part")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             part.write_bytes(data)

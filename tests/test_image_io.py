@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import random
 import struct
 import subprocess
@@ -983,6 +985,21 @@ def test_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder.png"]
     with pytest.raises(OptionsInvalid):
         write(image, tmp_path / "a.gif")
+
+
+def test_a_full_disk_has_one_code_and_long_names_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = Image(pixels=scene())
+    longest = tmp_path / f"{'长' * 83}.png"  # 253 bytes
+    assert write(image, longest) == longest
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(PathInaccessible) as caught:
+        write(image, tmp_path / "b.png")
+    assert caught.value.code == "U17"
+    assert list(tmp_path.iterdir()) == [longest]
 
 
 @pytest.mark.parametrize(
