@@ -64,19 +64,22 @@ def unpack(archive: Path, into: Path, *, most_files: int, most_bytes: int) -> It
 
 
 def name_of(info: zipfile.ZipInfo) -> str:
-    """The name of an entry with `/` between folders. Chinese Windows writes GBK without saying so."""
+    """The name of an entry with `/` between folders, those that lead out of the zip left out.
+
+    Chinese Windows writes GBK without saying so.
+    """
     name = info.filename
     if not info.flag_bits & UTF8:
         try:
             name = name.encode("cp437").decode("gbk")
         except (UnicodeEncodeError, UnicodeDecodeError):
             name = info.filename
-    return name.replace("\\", "/")
+    return "/".join(part for part in name.replace("\\", "/").split("/") if part not in ("", ".", ".."))
 
 
 def _hidden(part: str) -> bool:
     """What macOS and other systems add for themselves."""
-    return part == "__MACOSX" or (part.startswith(".") and part != "..")
+    return part == "__MACOSX" or part.startswith(".")
 
 
 def _plain(name: str) -> bool:
