@@ -328,7 +328,10 @@ class RestoreResult:
     @property
     def before(self) -> Image:
         """The photo without restored faces at the size of the result, for comparison side by side."""
-        return self.original if self.enlarged is None else self.enlarged.image
+        if self.enlarged is None:
+            return self.original
+        image, toned = self.enlarged.image, self.enlarged.toned
+        return image if toned is None or self.tone == "colour" else image.with_pixels(toned)
 
     @property
     def tone(self) -> Tone:

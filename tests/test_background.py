@@ -19,6 +19,9 @@ from skimage import data
 from torch.nn import Module
 
 import gpen_zoo as gz
+from benchmarks.picture import Planted as SyntheticFace
+from benchmarks.picture import hue_shift, scene, seam_score
+from gpen_zoo.align import Window, enlarged_frame
 from gpen_zoo.background import LANCZOS, bled, check_size, enlarge
 from gpen_zoo.batch import run
 from gpen_zoo.batch_types import Job, Settings
@@ -37,6 +40,7 @@ from gpen_zoo.errors import (
 )
 from gpen_zoo.manifest import Entry
 from gpen_zoo.manifest import load as load_manifest
+from gpen_zoo.masks import Place, drawn, head_weight
 from gpen_zoo.restore import Branch, Restorer, blend
 from gpen_zoo.types import U8, Image, Options, Scale
 from gpen_zoo.upscaler import Upscaler, network_with, shape_of
@@ -45,6 +49,7 @@ from gpen_zoo.zoo import Zoo
 from tests.test_align import TEMPLATE
 from tests.test_budget import allocated_peak
 from tests.test_restore import FULL, Planted, found, tiny_engine
+from tests.test_synthetic import SEAM
 
 __all__ = ["found"]  # a fixture
 
@@ -222,6 +227,34 @@ def test_faces_and_background_meet_without_a_rim(cast: int) -> None:
     assert np.abs(change).max() > 8, "the face was redrawn"
     smooth = cv2.GaussianBlur(change, (0, 0), 8)  # a rim is a shift that does not average out
     assert np.abs(smooth).max() < 2.0
+
+
+@pytest.mark.parametrize("way", ["lanczos", "sharper", "a cast"])
+def test_the_seam_score_of_restored_faces_in_an_enlarged_photo(way: str) -> None:
+    """The bundled weights in a made scene, as tests/test_synthetic.py does at the photo's own size."""
+
+    class Remade(LanczosNet):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = super().forward(x)
+            soft = torch.nn.functional.avg_pool2d(y, 5, 1, 2, count_include_pad=False)
+            return (
+                y + 0.8 * (y - soft) if way == "sharper" else y * 0.93 + torch.tensor([8.0, 0, -8])[:, None, None] / 255
+            )
+
+    made = scene((SyntheticFace(90, 100, 130), SyntheticFace(330, 150, 250, 70, 1)), 640, 440, TEMPLATE)
+    demo = gz.load()
+    if way != "lanczos":
+        demo = replace(demo, upscalers=Given(upscaler(Remade(2))))
+    result = demo(made.image, Options(scale=2, strength=1.0), found=made.found)
+    places = [Place(index=f.index, frame=enlarged_frame(f.frame, 2)) for f in result.faces]
+    window = Window(0, 0, result.image.width, result.image.height)
+    for place in places:
+        weight = head_weight(place, window, [p for p in places if p is not place], drawn("face"))
+        score = seam_score(result.before.pixels, result.image.pixels, weight)
+        hue = hue_shift(result.before.pixels, result.image.pixels, weight)
+        print(f"{way}: seam {score:.2f}, hue {hue:.2f}")
+        assert score < SEAM
+        assert hue < 0.5
 
 
 @pytest.mark.usefixtures("found")
