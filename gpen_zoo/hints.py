@@ -1434,8 +1434,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "cli.eval_gt": ("原图文件夹", "folder with the true pictures"),
     "cli.eval_lq": ("低质量图片的文件夹，与原图同名", "folder with worn pictures of the same names"),
     "cli.eval_degrade": (
-        "由原图生成低质量图片：none、light、standard、heavy，或 blur=0.2-4,shrink=1-5,noise=0-14,jpeg=45-97",
-        "wear the true pictures: none, light, standard, heavy, or blur=0.2-4,shrink=1-5,noise=0-14,jpeg=45-97",
+        "由原图生成低质量图片：none、light、standard、heavy、print（老照片）、chat（聊天软件）、video（视频截图），或 blur=0.2-4,shrink=1-5,noise=0-14,jpeg=45-97,motion=0-9,again=50-80",
+        "wear the true pictures: none, light, standard, heavy, print, chat, video, or blur=0.2-4,shrink=1-5,noise=0-14,jpeg=45-97,motion=0-9,again=50-80",
     ),
     "cli.eval_seed": (
         "随机种子，相同种子结果相同（默认 123）",
@@ -1600,6 +1600,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "M07": (
         "这台机器上没有设备 {device}。可用的设备：{known}；不写 --device 则自动选择。",
         "There is no device {device} on this machine. Available: {known}; leave --device out to have one chosen.",
+    ),
+    "E06": (
+        "LPIPS 已安装，但它所需的 AlexNet 权重取不到（{reason}），这次不计算 LPIPS。请联网运行一次，torchvision 会下载并缓存它；或把文件放进 TORCH_HOME 下的 hub/checkpoints。",
+        "LPIPS is installed, but the AlexNet weights it stands on could not be had ({reason}), so it is left out. Run once with a network, and torchvision fetches and keeps them; or put the file into hub/checkpoints below TORCH_HOME.",
     ),
     "E04": (
         "权重文件夹 {folder} 无法写入，新的权重放不进去。请检查权限，或用 GPEN_ZOO_HOME 换一个位置。",

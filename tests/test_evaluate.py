@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import sys
 from pathlib import Path
 
 import cv2
@@ -55,6 +56,30 @@ def test_each_step_does_its_own() -> None:
     assert np.array_equal(degrade(FACE, degradation("jpeg=30"), random_for("x")), packed)
 
 
+def test_motion_blurs_along_a_line_and_a_second_jpeg_comes_last() -> None:
+    """A point becomes a line of the length asked for, in whatever direction was drawn; it loses no light."""
+    point = np.zeros((65, 65, 3), np.uint8)
+    point[32, 32] = 255
+    spread = degrade(point, degradation("motion=9"), random_for("x"))[..., 0].astype(float)
+    y, x = np.nonzero(spread)
+    assert np.hypot(y - 32, x - 32).max() == pytest.approx(4.5, abs=1.2)
+    assert spread.sum() == pytest.approx(255, rel=0.05)
+    covariance = np.cov(np.stack([y, x]), aweights=spread[y, x])
+    across, along = np.linalg.eigvalsh(covariance)
+    assert across < 0.1 * along
+    packed = gz.decode(gz.encode(Image(pixels=FACE), format="JPEG", quality=40)).pixels
+    assert np.array_equal(degrade(FACE, degradation("again=40"), random_for("x")), packed)
+
+
+def test_a_kind_of_wear_that_is_off_leaves_the_others_as_they_were() -> None:
+    """Figures of earlier versions can be had again: what was added later draws numbers of its own."""
+    spec = "blur=0.2-4,shrink=1-5,noise=0-14,jpeg=45-97"
+    before = degrade(FACE, degradation(spec), random_for("x"))
+    again = degrade(FACE, degradation(spec + ",again=40"), random_for("x"))
+    repacked = gz.decode(gz.encode(Image(pixels=before), format="JPEG", quality=40)).pixels
+    assert np.array_equal(again, repacked)
+
+
 def test_what_can_be_asked_for() -> None:
     assert degradation("heavy") is PRESETS["heavy"]
     assert degradation("blur=0.5-2, noise=3") == Degradation(
@@ -93,6 +118,79 @@ def test_without_basicsr_the_same_can_be_measured(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(measures, "import_basicsr", absent)
     assert load_measures().source == "own"
+
+
+# The names, order and defaults of lpips 0.1.4. Its answer is a tensor (N, 1, 1, 1).
+LPIPS_MODULE = """
+import torch
+
+class LPIPS(torch.nn.Module):
+    def __init__(self, pretrained=True, net="alex", version="0.1", lpips=True, spatial=False, pnet_rand=False,
+                 pnet_tune=False, use_dropout=True, model_path=None, eval_mode=True, verbose=True):
+        super().__init__()
+        {fails}
+        assert (pretrained, net, version, pnet_rand, verbose) == (True, "alex", "0.1", False, False)
+
+    def forward(self, in0, in1, retPerLayer=False, normalize=False):
+        assert in0.shape == in1.shape and in0.shape[:2] == (1, 3) and in0.dtype == torch.float32
+        assert -1 <= min(in0.min(), in1.min()) < 0 and max(in0.max(), in1.max()) <= 1
+        weight = torch.tensor([1.0, 2.0, 4.0]).view(1, 3, 1, 1)  # tells red from blue
+        return ((in0 - in1) * weight).square().mean((1, 2, 3), keepdim=True)
+"""
+
+
+def lpips_package(folder: Path, monkeypatch: pytest.MonkeyPatch, fails: str = "") -> None:
+    (folder / "lpips").mkdir()
+    (folder / "lpips" / "__init__.py").write_text(LPIPS_MODULE.replace("{fails}", fails), encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "lpips", raising=False)
+    monkeypatch.syspath_prepend(str(folder))
+
+
+def test_lpips_gets_what_its_package_wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lpips_package(tmp_path, monkeypatch)
+    found = load_measures()
+    assert found.lpips is not None
+    assert found.lpips(FACE, FACE) == 0
+    redder = FACE.copy()
+    redder[:, :, 0] //= 2
+    expected = np.square((FACE[:, :, 0].astype(float) - redder[:, :, 0]) / 127.5).mean() / 3
+    assert found.lpips(redder, FACE) == pytest.approx(expected, rel=1e-4)
+    monkeypatch.delitem(sys.modules, "lpips")
+
+
+def test_without_a_network_lpips_is_left_out_and_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lpips_package(tmp_path, monkeypatch, fails="import urllib.error; raise urllib.error.URLError('no route')")
+    found = load_measures()
+    assert found.lpips is None
+    assert found.without_lpips is not None and found.without_lpips.code == "E06"
+    gz.write(Image(pixels=FACE), tmp_path / "gt" / "a.png")
+    words = ["--degrade", "light", "--size", "64", "--weights", "gpen-demo-256", "--lang", "en", "-q"]
+    assert main(["eval", "--gt", str(tmp_path / "gt"), *words]) == 0
+    out, err = capsys.readouterr()
+    assert "[E06]" in err
+    assert "PSNR dB" in out and "LPIPS  " not in out
+    monkeypatch.delitem(sys.modules, "lpips")
+
+
+def test_the_real_lpips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package itself, where it is installed; below its own weights an AlexNet of random ones."""
+    pytest.importorskip("lpips")
+    import torch
+    import torchvision
+
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    place = tmp_path / "hub" / "checkpoints"
+    place.mkdir(parents=True)
+    address = torchvision.models.AlexNet_Weights.IMAGENET1K_V1.url
+    torch.manual_seed(1)
+    torch.save(torchvision.models.alexnet(weights=None).state_dict(), place / address.rpartition("/")[2])
+    found = load_measures()
+    assert found.lpips is not None
+    light, heavy = (degrade(FACE, PRESETS[name], random_for("a")) for name in ("light", "heavy"))
+    assert found.lpips(FACE, FACE) == 0
+    assert 0 < found.lpips(light, FACE) < found.lpips(heavy, FACE)
 
 
 def test_scores_and_means() -> None:
