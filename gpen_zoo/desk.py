@@ -20,7 +20,7 @@ from gpen_zoo.image_io import output_format, output_name, read, write
 from gpen_zoo.options import check_options, options_from_json
 from gpen_zoo.pace import Pace
 from gpen_zoo.previews import LONGEST, face_before, write_preview
-from gpen_zoo.restore import Prepared, Progress, Restorer
+from gpen_zoo.restore import Prepared, Restorer
 from gpen_zoo.samples import Samples
 from gpen_zoo.sessions import Box, Session, Sessions, Thumbnail
 from gpen_zoo.types import U8, Detector, Image, Options, RawFaces, RestoreResult, Scale
@@ -32,11 +32,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Where a visitor's work stands. name: `line` (done people are ahead), or a stage of the restorer."""
+    """Where a visitor's work stands. name: `line` (done people are ahead), or a stage of the restorer. told: how long
+    it will take, where that was measured."""
 
     name: str
     done: int
     total: int
+    told: Note | None = None
 
 
 # Told a stage, or the session with one more face restored.
@@ -94,7 +96,7 @@ class Desk:
     ) -> Session | Note:
         """Restore the photo and keep the result for `key`. A photo that was looked at is not searched again."""
 
-        def work(path: str, stop: Event, told: Progress) -> Session:
+        def work(path: str, stop: Event, told: _Told) -> Session:
             session = self._looked(key, path, options, branch, stop, told)
             return self._restored(key, session, options, stop, told, tell or _unheard)
 
@@ -109,7 +111,7 @@ class Desk:
         """One more face, drawn by hand as x, y, width, height in photo pixels; restored at once where there is a
         result. OptionsInvalid F61 for a box outside the photo, F65 for one that holds a face already."""
 
-        def work(session: Session, stop: Event, told: Progress) -> Session:
+        def work(session: Session, stop: Event, told: _Told) -> Session:
             check_options(Options(boxes=(box,)))
             restorer = self._restorer(session.branch, stop)
             template = restorer.branches[0].template
@@ -136,7 +138,7 @@ class Desk:
     def erase(self, key: str, number: int) -> Session | Note:
         """Take a drawn face back."""
 
-        def work(session: Session, stop: Event, told: Progress) -> Session:
+        def work(session: Session, stop: Event, told: _Told) -> Session:
             def without(items: dict[int, T]) -> dict[int, T]:
                 return {n: item for n, item in items.items() if n != number}
 
@@ -166,7 +168,7 @@ class Desk:
         self.sessions.drop(key)
 
     def _for_photo(
-        self, key: str, photo: str | None, tell: Tell | None, work: Callable[[str, Event, Progress], Session]
+        self, key: str, photo: str | None, tell: Tell | None, work: Callable[[str, Event, _Told], Session]
     ) -> Session | Note:
         if not photo:
             self.sessions.drop(key)
@@ -174,9 +176,9 @@ class Desk:
         return self._working(key, tell, lambda stop, told: work(photo, stop, told))
 
     def _for_session(
-        self, key: str, tell: Tell | None, work: Callable[[Session, Event, Progress], Session]
+        self, key: str, tell: Tell | None, work: Callable[[Session, Event, _Told], Session]
     ) -> Session | Note:
-        def on_session(stop: Event, told: Progress) -> Session:
+        def on_session(stop: Event, told: _Told) -> Session:
             session = self.sessions.get(key)
             if session is None:
                 raise GpenError("S02")
@@ -184,23 +186,16 @@ class Desk:
 
         return self._working(key, tell, on_session)
 
-    def _working(self, key: str, tell: Tell | None, work: Callable[[Event, Progress], Session]) -> Session | Note:
+    def _working(self, key: str, tell: Tell | None, work: Callable[[Event, _Told], Session]) -> Session | Note:
         """`work` as the only one of this visitor, told how far it is, until it is stopped."""
 
         def alone() -> Session:
             with self.sessions.working(key) as stop:
-
-                def told(stage: str, done: int, total: int) -> None:
-                    if stop.is_set():
-                        raise Cancelled("S05")
-                    if tell is not None:
-                        tell(Stage(name=stage, done=done, total=total))
-
-                return work(stop, told)
+                return work(stop, _Told(stop, tell or _unheard))
 
         return guarded(alone)
 
-    def _looked(self, key: str, photo: str, options: Options, branch: str, stop: Event, told: Progress) -> Session:
+    def _looked(self, key: str, photo: str, options: Options, branch: str, stop: Event, told: _Told) -> Session:
         check_options(options)
         session = self.sessions.get(key)
         if session is not None and session.shows(photo):
@@ -245,9 +240,7 @@ class Desk:
         bare = {n: replace(t, after=None) for n, t in session.thumbnails.items()}
         return replace(session, faces=prepared.reports, seconds=seconds, thumbnails=bare)
 
-    def _restored(
-        self, key: str, session: Session, options: Options, stop: Event, told: Progress, tell: Tell
-    ) -> Session:
+    def _restored(self, key: str, session: Session, options: Options, stop: Event, told: _Told, tell: Tell) -> Session:
         bare = {n: replace(t, after=None) for n, t in session.thumbnails.items()}
         session = replace(session, thumbnails=bare, round=session.round + 1)
         options = _with_boxes(options, session)
@@ -257,6 +250,7 @@ class Desk:
                 session.image,
                 options,
                 progress=told,
+                on_note=told.estimate,
                 found=session.found,
                 on_crop=shown.add if self._faces_shown and len(session.faces) > 1 else None,
             )
@@ -264,7 +258,7 @@ class Desk:
         return self._kept(key, self._with_result(shown.session, _with_format_told(result), options), stop)
 
     def _changed(
-        self, key: str, session: Session, change: Callable[[Options], Options], stop: Event, told: Progress
+        self, key: str, session: Session, change: Callable[[Options], Options], stop: Event, told: _Told
     ) -> Session:
         options = _with_boxes(change(session.options), session)
         check_options(options)
@@ -357,6 +351,24 @@ class Desk:
         with self.line.turn():
             result = _with_format_told(self.restorer(image, chosen))
         return write(result.image, self.sessions.new_folder() / output_name(result.image)), result.as_dict()
+
+
+class _Told:
+    """A `Progress` that ends the work when it is stopped, and carries on what was estimated for the background."""
+
+    def __init__(self, stop: Event, tell: Tell) -> None:
+        self._stop, self._tell = stop, tell
+        self._estimate: Note | None = None
+
+    def estimate(self, why: Note) -> None:
+        """How long the background will take."""
+        self._estimate = why
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise Cancelled("S05")
+        why = self._estimate if stage == "background" else None
+        self._tell(Stage(name=stage, done=done, total=total, told=why))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,14 @@ from starlette.middleware import Middleware
 from gpen_zoo import preload, zerogpu
 from gpen_zoo.batch_desk import BatchDesk
 from gpen_zoo.desk import Desk
+from gpen_zoo.errors import guarded
 from gpen_zoo.examples import make_examples
+from gpen_zoo.isolated import Readers
 from gpen_zoo.page_api import add_api
 from gpen_zoo.page_batch import batch_tab
 from gpen_zoo.page_help import help_tab
 from gpen_zoo.page_labels import PICK_LANGUAGE, Labels, plain, words
-from gpen_zoo.page_restore import ASSETS, PRIVATE, key_of, restore_tab
+from gpen_zoo.page_restore import ASSETS, PRIVATE, Surroundings, key_of, restore_tab
 from gpen_zoo.page_tasks import tasks_tab
 from gpen_zoo.page_weights import weights_tab
 from gpen_zoo.page_weights_panels import table as weights_table
@@ -33,6 +35,7 @@ from gpen_zoo.weights_desk import WeightsDesk
 from gpen_zoo.zoo import Zoo
 
 KEEP_SECONDS = 7200  # of uploads and of files made for API callers; `ui.privacy` says so
+READ_SECONDS = 120.0  # for a photo to be decoded; a decoder that hangs is ended then
 WAITING = 60  # events in Gradio's own queue before it refuses more
 UPLOAD_LIMIT = "1gb"  # weights are imported through the page too
 PUBLIC_UPLOAD_LIMIT = "250mb"
@@ -78,7 +81,13 @@ def build(zoo: Zoo | None = None) -> Page:
     """The page on the weights of `zoo`. Raises WeightMissing or WeightCorrupt when no restorer can be had."""
     zoo = zoo or Zoo()
     sessions: Sessions[Session] = Sessions()
-    desk = Desk(restorer_of(zoo), sessions, faces_shown=not zerogpu.present())
+    readers = Readers()
+    desk = Desk(
+        restorer_of(zoo),
+        sessions,
+        faces_shown=not zerogpu.present(),
+        read=lambda photo, stop: readers.read(photo, seconds=READ_SECONDS, stopped=stop),
+    )
     batches, tasks = BatchDesk(desk), TasksDesk(desk, zoo)
     weights = WeightsDesk(
         zoo, desk, locked=locked(), token=os.environ.get("GPEN_ZOO_ADMIN_TOKEN"), restorer_of=restorer_of
@@ -93,8 +102,11 @@ def build(zoo: Zoo | None = None) -> Page:
                 choices, value="en", show_label=False, container=False, elem_id="language", scale=0, min_width=190
             )
         with gr.Tabs(elem_id="tabs") as tabs:
-            with labels(gr.Tab, label="ui.tab_restore", id="restore"):
-                restore_tab(desk, device_name(), labels, samples)
+            with labels(gr.Tab, label="ui.tab_restore", id="restore") as tab:
+                around = Surroundings(
+                    device=device_name(), samples=samples, lang=lang, tab=tab, restricted=weights.restricted
+                )
+                restore_tab(desk, labels, around, blocks)
             with labels(gr.Tab, label="ui.tab_batch", id="batch"):
                 batch_tab(batches, labels)
             with labels(gr.Tab, label="ui.tab_tasks", id="tasks") as tab:
@@ -120,6 +132,7 @@ def build(zoo: Zoo | None = None) -> Page:
     blocks.queue(max_size=WAITING, api_open=False)
 
     def prepare() -> None:
+        guarded(readers.start)  # a photo that comes first would wait for it
         preload.fetch_wanted(zoo, weights.use)
         if not zerogpu.present():  # no card outside of a visitor's request
             desk.prepare_samples(samples)

@@ -39,12 +39,13 @@ class Labels:
         self.i18n = gr.I18n(**{lang: {key: pair[n] for key, pair in texts.items()} for n, lang in enumerate(LANGS)})
         self._specs: list[tuple[Any, dict[str, Any]]] = []
 
-    def __call__(self, kind: Callable[..., C], **properties: Any) -> C:
-        """`kind(**properties)`, its texts in the visitor's language now and after every switch."""
+    def __call__(self, kind: Callable[..., C], *, dynamic: tuple[str, ...] = (), **properties: Any) -> C:
+        """`kind(**properties)`, its texts in the visitor's language now and after every switch. dynamic: properties
+        that somebody else fills anew after a switch."""
         texts = {name: value for name, value in properties.items() if _has_text(value)}
         first = {name: _each_text(value, lambda key: self.i18n(_plain(key))) for name, value in texts.items()}
         component = kind(**{**properties, **first})
-        self._specs.append((component, texts))
+        self._specs.append((component, {name: value for name, value in texts.items() if name not in dynamic}))
         return component
 
     @property

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from gpen_zoo.desk import Stage
 from gpen_zoo.hints import Note
-from gpen_zoo.page_labels import told, words
+from gpen_zoo.manifest import Entry
+from gpen_zoo.page_labels import both, told, words
 from gpen_zoo.sessions import Session, Thumbnail
 from gpen_zoo.types import FaceReport, Options, Verdict
 
@@ -48,7 +49,9 @@ def problem(note: Note) -> str:
 def working(stage: Stage) -> str:
     """What is being done right now."""
     text = tag("p", words(f"ui.stage_{stage.name}", done=stage.done, total=stage.total))
-    measured = stage.name == "restore" and stage.total > 0
+    if stage.told is not None:
+        text += tag("p", told(stage.told))
+    measured = stage.name in ("restore", "background") and stage.total > 0
     bar = tag("progress", value=stage.done if measured else None, max=stage.total if measured else None)
     return tag("div", text, bar, cls="gz-panel working", role="status")
 
@@ -173,8 +176,55 @@ def _face(face: FaceReport, session: Session) -> str:
         _thumbnail(session.thumbnails.get(number), number),
         tag("p", told(face.branch_note if planned and face.branch_note else face.note)),
         slider if possible else "",
+        _eraser(number) if number in session.drawn else "",
         cls=" ".join(state),
     )
+
+
+def _eraser(number: int) -> str:
+    return tag("button", words("ui.erase", index=number), type="button", cls="small", data_erase=number)
+
+
+def drawing(session: Session | None) -> str:
+    """The photo with the boxes of its faces, to draw one more on."""
+    if session is None or session.options.aligned:
+        return tag("p", words("ui.draw_later"), cls="quiet")
+    width, height = session.image.width, session.image.height
+    known = (tag("span", str(face.index), cls="known", style=_place(face.box, width, height)) for face in session.faces)
+    canvas = tag(
+        "div",
+        tag("img", src=address(session.before), alt="", draggable="false"),
+        *known,
+        tag("span", cls="draft", hidden=True),
+        cls="canvas",
+        data_width=width,
+        data_height=height,
+    )
+    fields = (
+        tag("label", words(f"ui.box_{side}"), tag("input", type="number", min=0, step=1, value=0, data_side=side))
+        for side in ("x", "y", "w", "h")
+    )
+    add = tag("button", words("ui.draw_add"), type="button", data_do="add", cls="small", disabled=True)
+    about = tag("p", words("ui.draw_info"), cls="quiet")
+    return tag("div", about, canvas, tag("div", *fields, add, cls="sides"), cls="draw", data_photo=session.folder.name)
+
+
+def _place(box: tuple[float, float, float, float], width: int, height: int) -> str:
+    x0, y0, x1, y1 = box
+    return (
+        f"left:{100 * x0 / width:.3f}%;top:{100 * y0 / height:.3f}%;"
+        f"width:{100 * (x1 - x0) / width:.3f}%;height:{100 * (y1 - y0) / height:.3f}%"
+    )
+
+
+def terms(entries: Sequence[Entry]) -> str:
+    """What has to be accepted before these weights are used, with the keys of the terms for the browser to keep."""
+    licences = {entry.licence.key: entry.licence for entry in entries}
+    texts = (
+        tag("p", both(lambda lang, one=one: cell(one.zh if lang == "zh" else one.en))) for one in licences.values()
+    )
+    head = tag("p", words("ui.terms", names=", ".join(entry.name for entry in entries)), cls="gz-heading")
+    return tag("div", head, *texts, cls="gz-panel", role="alert", data_terms=" ".join(licences))
 
 
 def can_be_restored(face: FaceReport) -> bool:
@@ -217,6 +267,8 @@ def command_line(session: Session) -> str:
         ("--mask", options.mask, usual.mask),
         ("--tone", options.tone, usual.tone),
         ("--min-face", options.min_size, usual.min_size),
+        ("--scale", options.scale, usual.scale),
+        ("--background", options.background, usual.background),
         ("--model", session.branch, ""),
     ):
         if given != default:

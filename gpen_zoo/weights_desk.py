@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,6 +62,10 @@ class WeightsDesk:
     def wants_consent(self, entry: Entry) -> bool:
         """Whether its terms have to be accepted before its first use."""
         return entry.licence.spdx not in FREE and not self.zoo.present(entry)
+
+    def restricted(self, names: Collection[str]) -> tuple[Entry, ...]:
+        """Of the weights of these names, those whose terms do not allow any use."""
+        return tuple(e for e in self.zoo.entries if e.name in names and e.licence.spdx not in FREE)
 
     def download(
         self,

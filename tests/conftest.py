@@ -6,8 +6,14 @@ import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.browser import Served
 
 # Before gradio, huggingface_hub or torch are imported anywhere.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -35,6 +41,24 @@ def logging_as_before() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests marked `browser`; each visitor gets a profile of their own."""
+    from tests.browser import chromium
+
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The page on the bundled weights."""
+    from tests.browser import served_page
+
+    with served_page(tmp_path_factory.mktemp("served")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,29 +19,15 @@ from tests.browser import (
     SHAPES,
     Served,
     choose,
-    chromium,
     leave,
     open_page,
     picture,
     restore,
-    served_page,
     shoot,
     sources,
 )
 
 browser_test = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served_page(tmp_path_factory.mktemp("served")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,19 +13,7 @@ from skimage import data
 import gpen_zoo as gz
 from gpen_zoo.hints import Lang, say
 from gpen_zoo.types import Image
-from tests.browser import SHAPES, Served, chromium, leave, open_page, served_page, shoot
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served_page(tmp_path_factory.mktemp("served")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
+from tests.browser import SHAPES, Served, leave, open_page, shoot
 
 
 @pytest.fixture(scope="module")

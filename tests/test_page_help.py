@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +14,10 @@ from skimage import data
 import gpen_zoo as gz
 from gpen_zoo.hints import CATALOGUE, Lang, say
 from gpen_zoo.types import Image
-from tests.browser import SHAPES, Served, chromium, leave, open_page, restore, served_page, shoot
+from tests.browser import SHAPES, Served, leave, open_page, restore, served_page, shoot
 
 TABS = ("restore", "batch", "tasks", "weights", "help")
 AXE = "axe-core@4.14.1"
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served_page(tmp_path_factory.mktemp("served")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

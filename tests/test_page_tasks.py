@@ -15,17 +15,11 @@ from gpen_zoo.label_map import COLOURS
 from gpen_zoo.task_networks import TASKS
 from gpen_zoo.types import Image
 from gpen_zoo.zoo import Zoo
-from tests.browser import SHAPES, Served, chromium, leave, open_page, picture, served_page, shoot
+from tests.browser import SHAPES, Served, leave, open_page, picture, served_page, shoot
 from tests.test_page_help import axe, findings
 from tests.test_tasks import ASTRONAUT, GREY, LUMA, classes, install
 
 __all__ = ["axe"]  # a fixture
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

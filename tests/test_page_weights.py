@@ -22,7 +22,7 @@ from gpen_zoo.types import Image
 from gpen_zoo.weights_desk import WeightsDesk
 from gpen_zoo.zoo import Zoo
 from tests import hub_server as hubs
-from tests.browser import SHAPES, Served, chromium, leave, open_page, served_page, shoot
+from tests.browser import SHAPES, Served, leave, open_page, served_page, shoot
 from tests.hub_server import Hub
 from tests.test_download import HF, QUICK, entry_of, pth
 
@@ -46,12 +46,6 @@ def hub(content: bytes) -> Iterator[Hub]:
         patch.setenv("HF_ENDPOINT", server.url)
         server.add_hugging_face("a/gpen", "sub/mine.pth", content)
         yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

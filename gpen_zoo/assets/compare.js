@@ -7,7 +7,11 @@ const show = () => {
   box().style.setProperty('--at', range.value + '%');
   box().classList.toggle('actual', element.dataset.actual === '1');
   for (const img of element.querySelectorAll('img')) {
-    const fit = () => { img.style.width = element.dataset.actual === '1' ? img.naturalWidth / devicePixelRatio + 'px' : ''; };
+    // Both as wide as the larger, which is the result where it was enlarged.
+    const fit = () => {
+      const widest = Math.max(...[...element.querySelectorAll('img')].map(one => one.naturalWidth));
+      for (const one of element.querySelectorAll('img')) one.style.width = element.dataset.actual === '1' ? widest / devicePixelRatio + 'px' : '';
+    };
     img.complete ? fit() : img.addEventListener('load', fit, {once: true});
   }
 };

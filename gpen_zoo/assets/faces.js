@@ -1,21 +1,15 @@
 // The face strip. What was chosen for a photo is kept here, because an answer of the server may be older than the last
-// touch; the server reads it from `chosen` when it is asked (see READ_STRIP in page_restore.py).
+// touch.
 let photo = '';
 let own = {};
 let ticks = {};
-let telling = 0;
 const each = work => { for (const item of element.querySelectorAll('li')) work(item, item.querySelector('[type=checkbox]'), item.querySelector('[type=range]')); };
 // Not box.checked: for a moment after the server has drawn the strip anew, the boxes show what an older answer knew.
 const isTicked = box => ticks[box.dataset.face] ?? box.hasAttribute('checked');
 const tell = () => {
   const ticked = [];
   each((item, box) => { if (isTicked(box)) ticked.push(+box.dataset.face); });
-  element.closest('#faces').chosen = {ticked, own};
-  // Once for a run of quick touches: Gradio's client may post an event just as it closes the stream of the one before,
-  // and then waits for its answer for ever (seen in five of six runs of 29 touches, 150 ms apart).
-  clearTimeout(telling);
-  telling = setTimeout(() => trigger('input'), 200);
-  document.querySelector('#download').disabled = true; // what it holds is older than the touch
+  document.querySelector('#live').live.tell('faces', {ticked, own});
 };
 const show = (item, range) => { item.querySelector('.value').textContent = (+range.value).toFixed(2); };
 element.addEventListener('input', event => {
@@ -31,6 +25,11 @@ element.addEventListener('input', event => {
 element.addEventListener('click', event => {
   const thumb = event.target.closest('.thumb');
   if (thumb) thumb.setAttribute('aria-pressed', thumb.getAttribute('aria-pressed') !== 'true');
+  const erase = event.target.closest('[data-erase]');
+  if (erase) {
+    document.querySelector('#live').live.begin('draw');
+    trigger('erase', {number: +erase.dataset.erase});
+  }
   const reset = event.target.closest('.reset');
   if (reset) {
     delete own[reset.closest('li').querySelector('[type=range]').dataset.face];

@@ -1,0 +1,44 @@
+// Small changes of a result, told to the server in turn. Gradio's client may post an event just as it closes the stream
+// of the one before, and then waits for its answer for ever (seen in five of six runs of 29 touches, 150 ms apart). So a
+// run of quick touches is told once, and only while no other answer of this tab is awaited.
+const PAUSE = 200; // ms without a touch, and after an answer
+let wanted = {}; // the newest of each kind
+let timer = 0;
+const awaited = new Set();
+const hold = () => {
+  document.querySelector('#download').disabled = true; // what it holds is older than the touch
+};
+const soon = () => {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    if (awaited.size || !Object.keys(wanted).length) return;
+    awaited.add('live');
+    trigger('input');
+  }, PAUSE);
+};
+element.closest('#live').live = {
+  tell(kind, value) {
+    wanted[kind] = value;
+    hold();
+    soon();
+  },
+  // What the event just triggered is about.
+  take() {
+    const told = wanted;
+    wanted = {};
+    return told;
+  },
+  begin(name) { awaited.add(name); },
+  done(name) {
+    awaited.delete(name);
+    if (!Object.keys(wanted).length) return;
+    trigger('hold'); // the answer has given the download back
+    soon();
+  },
+};
+// The browser's sign for a picture it cannot show says nothing; the status says why.
+for (const [kind, broken] of [['error', true], ['load', false]]) {
+  document.addEventListener(kind, event => {
+    if (event.target.closest?.('#photo-input')) event.target.classList.toggle('broken', broken);
+  }, true);
+}
