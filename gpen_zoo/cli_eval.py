@@ -55,10 +55,11 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
     tiles = args.tile or [None]
     variants = [Variant(weights=w, precision=p, tile=t) for w, p, t in product(args.weights, args.precision, tiles)]
     restorers = load_variants(variants, open_zoo(), args.device)
+    measures = load_measures()
+    if measures.without_lpips is not None:
+        complain(measures.without_lpips, lang)
     with tqdm(total=count, disable=True if args.quiet else None) as bar:
-        found = evaluate(
-            pairs, restorers, load_measures(), aligned=not args.photos, tell=lambda _: bar.update() and None
-        )
+        found = evaluate(pairs, restorers, measures, aligned=not args.photos, tell=lambda _: bar.update() and None)
     if args.json != "-":
         table(found, lang)
     if args.json is not None:

@@ -6,6 +6,7 @@ same formulas are computed here, and `Measures.source` says so.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,34 +16,51 @@ import cv2
 import numpy as np
 
 from gpen_zoo.basicsr_shim import import_basicsr
+from gpen_zoo.hints import Note, note
 from gpen_zoo.types import U8
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measures:
     """Functions of two uint8 (H, W, 3) RGB pictures of one size. psnr: decibels, infinite for equal ones. ssim: up to
     1 (Wang et al., 2004: Gaussian window of 11, sigma 1.5). lpips: 0 for equal ones, smaller is better, or None.
-    source: `basicsr` or `own`."""
+    source: `basicsr` or `own`. without_lpips: why it is None although it is installed."""
 
     psnr: Callable[[U8, U8], float]
     ssim: Callable[[U8, U8], float]
     lpips: Callable[[U8, U8], float] | None
     source: str
+    without_lpips: Note | None = None
 
 
 def load_measures() -> Measures:
     """What this installation can measure. Takes a second or two with basicsr."""
-    lpips = _lpips() if find_spec("lpips") else None
+    lpips, why = None, None
+    if find_spec("lpips"):
+        try:
+            lpips = _lpips()
+        except (OSError, RuntimeError) as error:
+            # The package brings its own weights; those of AlexNet below them are fetched by torchvision.
+            log.warning("LPIPS left out: %s", error)
+            why = note("E06", reason=str(error) or type(error).__name__)
     try:
         metrics = import_basicsr("basicsr.metrics.psnr_ssim")
     except ImportError:
-        return Measures(psnr=psnr, ssim=ssim, lpips=lpips, source="own")
+        return Measures(psnr=psnr, ssim=ssim, lpips=lpips, source="own", without_lpips=why)
 
     def theirs(name: str) -> Callable[[U8, U8], float]:
         function = getattr(metrics, name)
         return lambda a, b: float(function(a[:, :, ::-1], b[:, :, ::-1], crop_border=0))
 
-    return Measures(psnr=theirs("calculate_psnr"), ssim=theirs("calculate_ssim"), lpips=lpips, source="basicsr")
+    return Measures(
+        psnr=theirs("calculate_psnr"),
+        ssim=theirs("calculate_ssim"),
+        lpips=lpips,
+        source="basicsr",
+        without_lpips=why,
+    )
 
 
 def psnr(a: U8, b: U8) -> float:
@@ -70,6 +88,7 @@ def ssim(a: U8, b: U8) -> float:
 
 
 def _lpips() -> Callable[[U8, U8], float]:
+    """LPIPS 0.1 on AlexNet (Zhang et al., 2018), as its package computes it on pictures in [-1, 1]."""
     from importlib import import_module
 
     import torch

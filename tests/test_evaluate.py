@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import cv2
@@ -139,15 +140,22 @@ class LPIPS(torch.nn.Module):
 """
 
 
-def lpips_package(folder: Path, monkeypatch: pytest.MonkeyPatch, fails: str = "") -> None:
-    (folder / "lpips").mkdir()
-    (folder / "lpips" / "__init__.py").write_text(LPIPS_MODULE.replace("{fails}", fails), encoding="utf-8")
-    monkeypatch.delitem(sys.modules, "lpips", raising=False)
-    monkeypatch.syspath_prepend(str(folder))
+@pytest.fixture
+def lpips_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Installs the package above; what it is given runs when the network is made."""
+
+    def install(fails: str) -> None:
+        (tmp_path / "lpips").mkdir()
+        (tmp_path / "lpips" / "__init__.py").write_text(LPIPS_MODULE.replace("{fails}", fails), encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+
+    sys.modules.pop("lpips", None)
+    yield install
+    sys.modules.pop("lpips", None)
 
 
-def test_lpips_gets_what_its_package_wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lpips_package(tmp_path, monkeypatch)
+def test_lpips_gets_what_its_package_wants(lpips_package: Callable[[str], None]) -> None:
+    lpips_package("")
     found = load_measures()
     assert found.lpips is not None
     assert found.lpips(FACE, FACE) == 0
@@ -155,13 +163,12 @@ def test_lpips_gets_what_its_package_wants(tmp_path: Path, monkeypatch: pytest.M
     redder[:, :, 0] //= 2
     expected = np.square((FACE[:, :, 0].astype(float) - redder[:, :, 0]) / 127.5).mean() / 3
     assert found.lpips(redder, FACE) == pytest.approx(expected, rel=1e-4)
-    monkeypatch.delitem(sys.modules, "lpips")
 
 
 def test_without_a_network_lpips_is_left_out_and_that_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lpips_package: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lpips_package(tmp_path, monkeypatch, fails="import urllib.error; raise urllib.error.URLError('no route')")
+    lpips_package("import urllib.error; raise urllib.error.URLError('no route')")
     found = load_measures()
     assert found.lpips is None
     assert found.without_lpips is not None and found.without_lpips.code == "E06"
@@ -171,7 +178,6 @@ def test_without_a_network_lpips_is_left_out_and_that_is_told(
     out, err = capsys.readouterr()
     assert "[E06]" in err
     assert "PSNR dB" in out and "LPIPS  " not in out
-    monkeypatch.delitem(sys.modules, "lpips")
 
 
 def test_the_real_lpips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
