@@ -11,8 +11,6 @@ from pathlib import Path, PurePosixPath
 from threading import Event
 from typing import Any
 
-import numpy as np
-
 from gpen_zoo.archive import pack, unpack
 from gpen_zoo.batch import run
 from gpen_zoo.batch_types import Done, Job, Settings
@@ -112,28 +110,22 @@ class BatchDesk:
             raise GpenError("S14")
         batch = Batch(folder=folder, total=len(found))
         done: list[Done] = []
+        reports: list[dict[str, Any]] = []
         with self._line.turn(stop.is_set, lambda ahead: tell(replace(batch, ahead=ahead))):
             tell(batch)
             with closing(run(_jobs(found, folder / "out"), self._desk.restorer, settings)) as results:
                 for one in _with_damaged(found, results):
                     batch = replace(batch, rows=(*batch.rows, _row(one, folder)))
-                    done.append(_light(one))
+                    reports.append(_report(one))
+                    # Without its pictures, of which a batch of 200 photos would keep all.
+                    done.append(replace(one, result=None))
                     tell(batch)
                     if stop.is_set():
                         break
-        reports = tuple(_report(one) for one in done)
         archive = pack(_results(done, folder / "out"), _papers(done, reports), folder / "restored.zip")
         for emptied in ("in", "out"):
             shutil.rmtree(folder / emptied, ignore_errors=True)
-        return replace(batch, archive=archive, reports=reports, stopped=len(done) < len(found))
-
-
-def _light(done: Done) -> Done:
-    """Without pixels, of which a batch of 200 photos would keep all."""
-    if done.result is None:
-        return done
-    blank = replace(done.result.image, pixels=np.zeros((1, 1, 3), np.uint8), alpha=None)
-    return replace(done, result=replace(done.result, image=blank, original=blank, crops=()))
+        return replace(batch, archive=archive, reports=tuple(reports), stopped=len(done) < len(found))
 
 
 def _unheard(batch: Batch) -> None:

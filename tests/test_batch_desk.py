@@ -69,6 +69,10 @@ def test_one_bad_file_never_stops_the_rest(desk: BatchDesk, photo: Path, tmp_pat
     assert "I01" in log
     assert report["results"][1]["error"]["code"] == "I01"
     assert report["results"][0]["faces"][0]["verdict"] == "restored"
+    assert (report["results"][0]["width"], report["results"][0]["height"]) == (
+        gz.read(photo).width,
+        gz.read(photo).height,
+    )
 
 
 def test_a_zip_keeps_its_folders_and_what_is_no_picture_is_passed_over(
