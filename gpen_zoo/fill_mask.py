@@ -73,10 +73,18 @@ def inner_weight(mask: Bools) -> F32:
     The rise is in proportion to the picture, at most half as deep as the marked spot: of a thin scratch nothing of the
     photo's own is to shine through.
     """
-    marked = mask.astype(np.uint8)
+    weight = np.zeros(mask.shape, np.float32)
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not len(rows):
+        return weight
+    # With a rim of pixels that are not marked, to which depth is measured.
+    around = tuple(slice(max(0, int(n[0]) - 1), int(n[-1]) + 2) for n in (rows, columns))
+    there = mask[around]
+    marked = there.astype(np.uint8)
     depth = np.asarray(cv2.distanceTransform(marked, cv2.DIST_L2, cv2.DIST_MASK_5), np.float32)
     spots = np.asarray(cv2.connectedComponents(marked, connectivity=8)[1], np.intp)
     deepest = np.zeros(int(spots.max()) + 1, np.float32)
-    np.maximum.at(deepest, spots[mask], depth[mask])
+    np.maximum.at(deepest, spots[there], depth[there])
     soft = np.clip(deepest / 2, 1.0, np.clip(max(mask.shape) / 512, 1.0, SOFTEST)).astype(np.float32)
-    return np.asarray(smooth(np.asarray(depth / soft[spots], np.float32)) * mask, np.float32)
+    weight[around] = smooth(np.asarray(depth / soft[spots], np.float32)) * there
+    return weight

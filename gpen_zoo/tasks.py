@@ -127,12 +127,12 @@ def inpaint(
     if mask.dtype != np.bool_ or mask.shape != image.pixels.shape[:2]:
         raise TypeError(f"mask must be bool {image.pixels.shape[:2]}, not {mask.dtype} {mask.shape}")
     run = _Run(image, network, area, detector, tell)
-    marks = np.repeat(mask[..., None].astype(np.uint8) * 255, 3, axis=2)
+    marks = mask.astype(np.uint8) * np.uint8(255)
 
     def cut(frame: F64) -> U8:
         crop = cut_crop(image.pixels, frame, network.size)
         # White after the cut, so that no pixel is half white; and every pixel that holds a trace of a marked one.
-        crop[cut_crop(marks, frame, network.size)[..., 0] > TRACE] = 255
+        crop[cut_crop(marks, frame, network.size) > TRACE] = 255
         return crop
 
     painted = run.paint(cut, lambda crop: crop)
@@ -199,7 +199,7 @@ def _refusal(why: Note) -> GpenError:
 
 def _luma(pixels: U8 | F32) -> F32:
     """(H, W, 3) → (H, W, 1) float32"""
-    return np.asarray((pixels @ LUMA)[..., None], np.float32)
+    return np.asarray((np.asarray(pixels, np.float32) @ LUMA)[..., None], np.float32)
 
 
 def _colour_of(crop: U8) -> F32:
@@ -210,10 +210,15 @@ def _colour_of(crop: U8) -> F32:
 
 def _within_gamut(luma: F32, colour: F32) -> F32:
     """Colour made paler where luma + colour would leave 0-255, so that clipping changes no lightness."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(colour > 0, (255 - luma) / colour, np.where(colour < 0, luma / -colour, 1))
-    share = np.clip(room.min(2, keepdims=True), 0, 1)
-    return np.asarray(colour * share, np.float32)
+    red, green, blue = colour[..., 0], colour[..., 1], colour[..., 2]
+    highest = np.maximum(np.maximum(red, green), blue)  # ≥ 0, since its luma is 0
+    lowest = np.minimum(np.minimum(red, green), blue)
+    above, below = np.maximum(255 - luma[..., 0], 0), luma[..., 0]
+    nearly = np.float32(1e-6)  # no room and no colour
+    share = np.minimum(
+        above / np.maximum(np.maximum(highest, above), nearly), below / np.maximum(np.maximum(-lowest, below), nearly)
+    )
+    return np.asarray(colour * share[..., None], np.float32)
 
 
 class _Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -149,6 +150,23 @@ def test_lightness_stays_the_photos_own(zoo: Zoo, area: Any, shape: tuple[int, i
     assert result.image.tone == "colour"
 
 
+def test_the_network_sees_lightness_alone() -> None:
+    given: list[np.ndarray] = []
+
+    class Watching:
+        size = 256
+
+        def restore(self, crops: np.ndarray, *, on_crop: Any = None) -> tuple[Outcome]:
+            given.append(crops)
+            return (Outcome(pixels=crops[0], plan="cpu", attempts=(), ms=1.0),)  # type: ignore[arg-type]
+
+    engine: Any = Watching()
+    result = colorize(Image(pixels=ASTRONAUT), branch(256, build=lambda: engine))
+    assert np.ptp(given[0], axis=3).max() == 0
+    assert np.abs(given[0][0, ..., 0] - luma(ASTRONAUT)).max() <= 0.51
+    assert np.ptp(result.image.pixels, axis=2).max() == 0  # this network knows no colour
+
+
 def test_strength_goes_from_the_photo_to_the_network(zoo: Zoo) -> None:
     network = load_network(zoo, "colorize")
     photo = Image(pixels=ASTRONAUT)
@@ -268,8 +286,8 @@ def test_the_transition_lies_inside_and_leaves_scratches_whole() -> None:
     assert (weight[mask] > 0).all()
     assert (weight == 1).sum() > 0.9 * mask.sum()
     assert (weight[mask] < 1).any()
-    scratch = np.zeros((512, 512), bool)
-    scratch[40, 10:200] = True
+    scratch = np.zeros((200, 4096), bool)  # where a large spot would be soft over 8 pixels
+    scratch[40:42, 10:200] = True
     assert (inner_weight(scratch)[scratch] == 1).all()
 
 
@@ -332,6 +350,10 @@ def as_file(labels: np.ndarray, kind: str) -> bytes:
         Pil.fromarray(labels.astype(np.uint16)).save(out, "PNG")
     elif kind == "numbers in three channels":
         Pil.fromarray(np.repeat(labels[..., None], 3, axis=2)).save(out, "BMP")
+    elif kind == "palette in another order":
+        with_palette = Pil.fromarray(18 - labels)
+        with_palette.putpalette(COLOURS[::-1].tobytes())
+        with_palette.save(out, "PNG")
     else:
         with_palette = Pil.fromarray(labels)
         with_palette.putpalette(COLOURS.tobytes() if kind == "palette" else np.arange(57, dtype=np.uint8).tobytes())
@@ -341,6 +363,7 @@ def as_file(labels: np.ndarray, kind: str) -> bytes:
 
 KINDS = (
     *("colours", "numbers", "numbers of 16 bits", "numbers in three channels", "palette", "palette of other colours"),
+    "palette in another order",
 )
 
 
@@ -454,6 +477,8 @@ def test_a_network_is_loaded_anew_when_its_file_has_changed_and_refused_when_it_
     assert isinstance(desk.seg2face("me", photo, unheard), Picture)
     first = desk._load("seg2face")
     assert desk._load("seg2face") is first
+    os.utime(zoo.path_of(desk.entry("seg2face")), (1, 1))
+    assert desk._load("seg2face") is not first
     zoo.path_of(desk.entry("seg2face")).unlink()
     assert not desk.available("seg2face")
     answer = desk.seg2face("me", photo, unheard)
