@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from gpen_zoo.errors import ImageTooLarge, ImageUnreadable, PathInaccessible
+from gpen_zoo.errors import ImageTooLarge, ImageUnreadable
 from gpen_zoo.image_names import format_of_suffix, result_name
 from gpen_zoo.image_sniff import format_of
+from gpen_zoo.outputs import not_written
 
 PIECE = 1 << 20
 UTF8 = 0x800  # flag of an entry whose name is UTF-8
@@ -89,7 +90,7 @@ def _plain(name: str) -> bool:
 
 
 def pack(files: Iterable[tuple[Path, str]], texts: Iterable[tuple[str, str]], to: Path) -> Path:
-    """Write a zip of files (path, name in the zip) and texts (name, text). PathInaccessible I22 when that fails."""
+    """Write a zip of files (path, name in the zip) and texts (name, text). Raises as `put_file`."""
     try:
         # Pictures are compressed already.
         with zipfile.ZipFile(to, "w", zipfile.ZIP_STORED) as made:
@@ -98,5 +99,5 @@ def pack(files: Iterable[tuple[Path, str]], texts: Iterable[tuple[str, str]], to
             for name, text in texts:
                 made.writestr(name, text)
     except OSError as error:
-        raise PathInaccessible("I22", path=str(to), reason=error.strerror or error) from error
+        raise not_written(to, error) from error
     return to

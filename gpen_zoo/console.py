@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpen_zoo.errors import PathInaccessible
 from gpen_zoo.hints import Lang, Note, say
+from gpen_zoo.outputs import not_written
 
 if TYPE_CHECKING:
     from gpen_zoo.zoo import Zoo
@@ -25,7 +25,7 @@ def complain(what: Note, lang: Lang, about: str = "gpen-zoo") -> None:
 
 
 def write_json(path: str, value: Any) -> None:
-    """JSON to a file, or to standard output for `-`. Raises PathInaccessible (I22)."""
+    """JSON to a file, or to standard output for `-`. Raises PathInaccessible (U17, I22)."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     if path == "-":
         print(text)
@@ -33,7 +33,7 @@ def write_json(path: str, value: Any) -> None:
     try:
         Path(path).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        raise PathInaccessible("I22", path=path, reason=error.strerror or error) from error
+        raise not_written(path, error) from error
 
 
 def open_zoo() -> Zoo:

@@ -71,10 +71,15 @@ def put_file(data: bytes, path: Path) -> None:
             with contextlib.suppress(FileNotFoundError):
                 part.unlink()
     except (OSError, ValueError) as error:
-        if getattr(error, "errno", None) in _FULL:
-            raise PathInaccessible("U17", path=str(path)) from error
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise PathInaccessible("I22", path=str(path), reason=reason) from error
+        raise not_written(path, error) from error
+
+
+def not_written(path: str | Path, error: OSError | ValueError) -> PathInaccessible:
+    """Why a file was not written: U17 for a full disk, else I22."""
+    if getattr(error, "errno", None) in _FULL:
+        return PathInaccessible("U17", path=str(path))
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return PathInaccessible("I22", path=str(path), reason=reason)
 
 
 def sweep(folder: Path) -> int:

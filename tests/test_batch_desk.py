@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import zipfile
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from skimage import data
 
 import gpen_zoo as gz
-from gpen_zoo.archive import name_of, unpack
+from gpen_zoo.archive import name_of, pack, unpack
 from gpen_zoo.batch_desk import Batch, BatchDesk
 from gpen_zoo.desk import Desk
 from gpen_zoo.hints import Note, note
@@ -112,6 +113,16 @@ def test_limits_hold_whatever_a_zip_claims(photo: Path, tmp_path: Path) -> None:
     with pytest.raises(gz.GpenError) as refused:
         list(unpack(packed, tmp_path / "b", most_files=2, most_bytes=1_000_000_000))
     assert refused.value.code == "S12"
+
+
+def test_a_disk_that_is_full_when_the_zip_is_made(photo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "write", full)
+    with pytest.raises(gz.GpenError) as refused:
+        pack([(photo, "a.jpg")], [], tmp_path / "results.zip")
+    assert refused.value.code == "U17"
 
 
 def test_refusals_are_notes_and_leave_no_files(desk: BatchDesk, tmp_path: Path) -> None:
