@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
-CACHE_TILE = (
-    128  # fastest on CPUs: 512 px, one core, float32 3.14 s against 3.72 s whole, bfloat16 1.53 s against 1.79 s
-)
+CACHE_TILE = 128  # fastest on CPUs: 512 px, one core, float32 2.4 s against 2.8 s whole, bfloat16 1.52 s against 1.63 s
 SMALL_TILE = 64  # below, halos cost more than the memory they save
 TILES = (1024, 512, 256, 128, SMALL_TILE)  # of devices whose speed does not ask for tiles, largest first
+PATCHES = 128  # in a strip of winograd.convolve: enough for its matrix products, few enough for the cache
 BATCHES = (8, 4, 2, 1)
 SHARE = 0.9  # of free memory that a plan may fill; the rest is what convolutions use as scratch and others take
 GB = 1 << 30
@@ -75,7 +74,7 @@ def weight_bytes(branch: Branch, dtype: str) -> int:
         kept = 4 if _local(branch, side) else e
         total += 9 * width * branch.width(low) * e  # encoder
         total += _styled_bytes(2 * branch.width(low), width, kept, style) + _styled_bytes(2 * width, width, kept, style)
-        if _winograd(branch, side, dtype):
+        if _winograd(branch, side, dtype) and not _local(branch, side):
             total += (36 - 9) * 2 * width * width * e
         total += _rgb_bytes(width, style)
     return total
@@ -110,10 +109,15 @@ def activation_bytes(branch: Branch, dtype: str, *, batch: int = 1, tile: int = 
             part = min(side, (tile or side) + 6) ** 2
             weights = 9 * width * (2 * branch.width(side // 2) + 2 * width) * e
             # Either where feature and result are put side by side, or where the doubled picture joins the result.
-            work = max((5 if last else 4) * width * e, 2 * width * e + 3 * 4 * 3) * part + weights
-            peak = max(peak, held + kept + picture + work)
+            work = max((5 if last else 4) * width * e, 2 * width * e + 3 * 4 * 3) * part
+            if _winograd(branch, side, dtype):
+                work = max(work, (4 if last else 3) * width * e * part + _strip_bytes(width, part // 16, e))
+                weights += (36 - 9) * 2 * width * width * e
+            peak = max(peak, held + kept + picture + work + weights)
         else:
-            work = n * (16 if _winograd(branch, side, dtype) else 8) * width * side**2 * e
+            work = n * 8 * width * side**2 * e
+            if _winograd(branch, side, dtype):
+                work = max(work, n * 5 * width * side**2 * e + _strip_bytes(width, n * (side // 4) ** 2, e))
             peak = max(peak, held + picture + work)
         held += kept + picture - n * 3 * (side // 2) ** 2 * 4
         held -= n * 2 * branch.width(side // 2) * (side // 2) ** 2 * e
@@ -282,7 +286,12 @@ def _local(branch: Branch, side: int) -> bool:
 
 def _winograd(branch: Branch, side: int, dtype: str) -> bool:
     """network_fast's rule for convolutions on a CPU; counted everywhere, since it only makes plans more careful."""
-    return dtype == "float32" and side >= 32 and 2 * branch.width(side) >= 512 and not _local(branch, side)
+    return dtype == "float32" and side >= 32 and 2 * branch.width(side) >= 128
+
+
+def _strip_bytes(width: int, patches: int, e: int) -> int:
+    """Scratch of winograd.convolve from 2·width channels: patches and products of a strip, half transformed ones."""
+    return min(PATCHES, patches) * ((36 + 6 * 4 + 2 * 6 * 4) * 2 * width + (36 + 6 * 4) * width) * e
 
 
 def _styled_bytes(inputs: int, outputs: int, e: int, style: int) -> int:

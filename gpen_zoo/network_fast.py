@@ -28,10 +28,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from gpen_zoo.network import EPS, GAIN, LR_MLP, SLOPE, Config, fir_kernel
-from gpen_zoo.stage_tiles import Span, cut, down_source, grown, place, tiles, up_source
+from gpen_zoo.stage_tiles import Span, aligned, cut, down_source, grown, missing, place, tiles, up_source
 from gpen_zoo.winograd import convolve, transformed
 
-WINOGRAD_INPUTS, WINOGRAD_SIDE = 512, 32
+WINOGRAD_INPUTS, WINOGRAD_SIDE = 128, 32
 
 Style: TypeAlias = dict[str, Tensor]  # name of a modulated convolution → float32 (N, inputs)
 
@@ -204,13 +204,11 @@ class _Styled:
         self.outputs = len(weight)
         # conv_transpose2d wants inputs first. A weight that is still to be modulated is rounded after that.
         weight = (weight.transpose(0, 1) if up else weight) * GAIN
-        self.winograd = not (up or local) and by_winograd(source, weight, side)
-        if self.winograd:
-            self.weight = transformed(weight)
-        elif local:
+        self.winograd = not up and by_winograd(source, weight, side)
+        if local:
             self.weight = weight.contiguous(memory_format=torch.channels_last)
         else:
-            self.weight = source.rounded(weight)
+            self.weight = transformed(weight) if self.winograd else source.rounded(weight)
         taps = source.taps(self.outputs, 4.0)
         self.taps = (taps if local else source.rounded(taps)) if up else None
         bias = source.rounded(source.tensor(f"{name}.activate.bias"))
@@ -227,7 +225,7 @@ class _Styled:
             y = F.conv_transpose2d(x, self.weight, stride=2)
             y = F.conv2d(y, self.taps, padding=1, groups=self.outputs)
         elif self.winograd:
-            y = convolve(x, self.weight)
+            y = convolve(F.pad(x, (1, 1, 1, 1)), self.weight)
         else:
             y = F.conv2d(x, self.weight, padding=1)
         y = torch.addcmul(self.bias[:, None, None], y, d[:, :, None, None].to(y.dtype))
@@ -237,6 +235,19 @@ class _Styled:
         """float32 (N, inputs) modulation, (N, outputs) demodulation"""
         s = style[self.name]
         return s, torch.rsqrt(F.linear(s.square(), self.power) + EPS)
+
+    def joined(self, y: Tensor, feature: Tensor, border: tuple[int, ...] = (0, 0, 0, 0)) -> Tensor:
+        """One result and the feature side by side, leaky ReLU over both, `border` zeros left, right, above, below."""
+        left, right, above, below = border
+        height, width = y.shape[2] + above + below, y.shape[3] + left + right
+        out = torch.empty((1, height, width, 2 * self.outputs), dtype=y.dtype, device=y.device).permute(0, 3, 1, 2)
+        if any(border):
+            out.zero_()
+        inner = out[:, :, above : height - below, left : width - right]
+        # Written where it belongs: concatenation, activation and padding would each be a pass over memory of its own.
+        torch.ops.aten.leaky_relu.out(y, SLOPE, out=inner[:, : self.outputs])
+        torch.ops.aten.leaky_relu.out(self.beside(feature), SLOPE, out=inner[:, self.outputs :])
+        return out
 
     def beside(self, feature: Tensor) -> Tensor:
         """The feature as it stands beside the result, before the leaky ReLU."""
@@ -305,8 +316,9 @@ class _Up:
         assert self.first.taps is not None
         first = self.first.weight * s1[:, None, None, None]
         taps = self.first.taps * d1[:, None, None, None]
-        second = self.second.weight * (d2[:, None] * s2)[:, :, None, None]
-        return first.to(dtype), taps.to(dtype), second.to(dtype), self.rgb.modulated(style, i)
+        second = (self.second.weight * (d2[:, None] * s2)[:, :, None, None]).to(dtype)
+        second = transformed(second) if self.second.winograd else second
+        return first.to(dtype), taps.to(dtype), second, self.rgb.modulated(style, i)
 
     def _tile(
         self,
@@ -321,7 +333,8 @@ class _Up:
         """One tile of the stage's output. The paddings are right at the picture's border; inside, the pixels they
         spoil are computed with the halo and cut off."""
         first, taps, second, _ = weights
-        around = grown(rows, self.side), grown(columns, self.side)  # what the second convolution reads
+        blocks = (aligned(rows, 4), aligned(columns, 4)) if self.second.winograd else (rows, columns)
+        around = grown(blocks[0], self.side), grown(blocks[1], self.side)  # what the second convolution reads
         low = up_source(around[0], x.shape[-1]), up_source(around[1], x.shape[-1])  # what the first one reads for that
         top, left = around[0][0], around[1][0]
         y = F.conv_transpose2d(place(x, i, *low), first, stride=2)
@@ -329,14 +342,17 @@ class _Up:
         y = cut(y, *around, 2 * low[0][0], 2 * low[1][0])
         part = place(feature, i, *around)
         part = source(part) if source else part
-        y = F.leaky_relu_(torch.cat((y, self.first.beside(part)), 1), SLOPE)
-        y = cut(F.conv2d(y, second, self.second.bias, padding=1), rows, columns, top, left)
-        beside = self.second.beside(cut(part, rows, columns, top, left))
-        return F.leaky_relu_(torch.cat((y, beside), 1), SLOPE)
+        if self.second.winograd:
+            y = self.first.joined(y, part, missing(blocks[1], self.side) + missing(blocks[0], self.side))
+            y = cut(convolve(y, second, self.second.bias), rows, columns, blocks[0][0], blocks[1][0])
+        else:
+            y = self.first.joined(y, part)
+            y = cut(F.conv2d(y, second, self.second.bias, padding=1), rows, columns, top, left)
+        return self.second.joined(y, cut(part, rows, columns, top, left))
 
 
 def by_winograd(source: _Source, weight: Tensor, side: int) -> bool:
-    """Where it wins and its rounding is welcome: below 512 inputs or 32 px the transforms cost what they save."""
+    """Where it wins and its rounding is welcome: below 128 inputs or 32 px the transforms cost what they save."""
     wide = weight.shape[1] >= WINOGRAD_INPUTS and side >= WINOGRAD_SIDE
     return wide and source.device.type == "cpu" and source.dtype == torch.float32
 

@@ -21,6 +21,16 @@ def grown(span: Span, side: int) -> Span:
     return max(0, span[0] - 1), min(side, span[1] + 1)
 
 
+def missing(span: Span, side: int) -> Span:
+    """How much of that pixel lies outside the picture, before and after."""
+    return int(span[0] == 0), int(span[1] == side)
+
+
+def aligned(span: Span, step: int) -> Span:
+    """Grown to multiples of `step`, so that blocks of a picture lie where they lie without tiles."""
+    return span[0] // step * step, -(-span[1] // step) * step
+
+
 def up_source(span: Span, side: int) -> Span:
     """Pixels of the low-resolution side that `span` of an up-convolution's result reads.
 

@@ -58,6 +58,7 @@ def stored_bytes(thing: Any, seen: set[int]) -> int:
         (Config(64, 64, 2, 2, 0.125), 3),
         (Config(32, 64, 1, 2, 0.5), 2),  # wide enough for Winograd's convolution
         (Config(256, 64, 2, 1, 0.25), 1),
+        (Config(256, 64, 1, 2, 0.5), 1),  # Winograd's convolution in tiles
         (Config(512, 64, 2, 2, 0.125), 1),
     ],
 )
