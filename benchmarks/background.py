@@ -30,7 +30,8 @@ from gpen_zoo.budget import Plan, upscaler_bytes
 from gpen_zoo.device import bfloat16_pays
 from gpen_zoo.tiling import Tiling, auto_tiling, run_tiled
 from gpen_zoo.types import U8
-from gpen_zoo.upscaler import Upscaler, shape_of
+from gpen_zoo.upscaler import Upscaler
+from gpen_zoo.upscaler_networks import shape_of
 
 SIZES = {"2 MP": (1632, 1224), "12 MP": (4000, 3000)}
 NETWORKS = {"RealESRGAN-x2plus": "RRDBNet 64×23, ×2", "realesr-general-x4v3": "SRVGG 64×32, ×4"}

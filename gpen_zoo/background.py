@@ -19,7 +19,8 @@ from gpen_zoo.image_io import DEFAULT_LIMIT_MP, MAX_SIDE
 from gpen_zoo.match import luma_of
 from gpen_zoo.sizing import resized_image
 from gpen_zoo.types import U8, Enlarged, Image, Options, Scale, Tone
-from gpen_zoo.upscaler import OnNote, OnTile, Upscaler, can_run
+from gpen_zoo.upscaler import OnNote, OnTile, Upscaler
+from gpen_zoo.upscaler_networks import can_run
 
 LANCZOS = "lanczos"
 SEEN = 8  # alpha from which a pixel's colour is meant

@@ -18,7 +18,8 @@ from gpen_zoo.errors import GpenError, OptionsInvalid, WeightMissing, WeightWron
 from gpen_zoo.manifest import Entry
 from gpen_zoo.parse import parsenet_parser
 from gpen_zoo.types import F64, Detector, Parser, Scale
-from gpen_zoo.upscaler import Upscaler, can_run, network_with, shape_of
+from gpen_zoo.upscaler import Upscaler
+from gpen_zoo.upscaler_networks import can_run, network_with, shape_of
 from gpen_zoo.weightfile import read_state_dict
 from gpen_zoo.zoo import Zoo
 

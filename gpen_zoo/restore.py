@@ -9,20 +9,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gpen_zoo.align import cut_crop, enlarged_frame, frame_of_face, frame_of_picture, side_of, yaw_of
+from gpen_zoo.align import cut_crop, enlarged_frame
 from gpen_zoo.background import LANCZOS, check_size, enlarge, notes_of, pixels_in_tone
 from gpen_zoo.branches import Branch, Upscalers, load_branches, load_detector, load_parser, pick_branch
 from gpen_zoo.choice import left_out
 from gpen_zoo.detect import Detector, Found, find_faces
 from gpen_zoo.drawn import drawn_faces
 from gpen_zoo.engine import Outcome
+from gpen_zoo.face_plans import plan_face, plan_picture
 from gpen_zoo.hints import Note, note
 from gpen_zoo.options import check_options
 from gpen_zoo.paste import Place, paste
 from gpen_zoo.types import (
     U8,
     Enlarged,
-    Face,
     FaceReport,
     Image,
     Options,
@@ -33,7 +33,7 @@ from gpen_zoo.types import (
     Verdict,
 )
 from gpen_zoo.upscaler import OnNote, Upscaler
-from gpen_zoo.verdicts import MOSTLY_INVENTED, TOO_SMALL, blended, left_alone, too_small, with_outcome
+from gpen_zoo.verdicts import MOSTLY_INVENTED, TOO_SMALL, blended, left_alone, with_outcome
 from gpen_zoo.zoo import Zoo
 
 __all__ = [
@@ -183,11 +183,11 @@ class Restorer:
         start = time.perf_counter()
         if options.aligned:
             found = Found(faces=(), detector="none")
-            planned = [self._plan_picture(image, options.scale)]
+            planned = [plan_picture(image, self.branches, options.scale)]
         else:
             found = found or find_faces(image, self.detector)
             drawn = drawn_faces(image, self.detector, self.branches[0].template, options.boxes, found.faces)
-            planned = [self._plan_face(face, options.scale) for face in (*found.faces, *drawn)]
+            planned = [plan_face(face, self.branches, options.scale) for face in (*found.faces, *drawn)]
         left = {} if keep_all or options.aligned else left_out(planned, options)
         return Prepared(
             image=image,
@@ -289,53 +289,6 @@ class Restorer:
         worth = report.origin != "picture" and report.side * scale >= LEAST_PARSED
         return self.parser(crop) if self.parser is not None and worth else None
 
-    def _plan_face(self, face: Face, scale: Scale) -> FaceReport:
-        """The report of a face before any network ran: its place and branch, or why it is left alone.
-
-        The branch is that of the face's size in the result.
-        """
-        branch, why = self._pick_branch(scale * side_of(frame_of_face(face.points, self.branches[0].template)))
-        frame = frame_of_face(face.points, branch.template)
-        report = FaceReport(
-            index=face.index,
-            verdict=Verdict.RESTORED,
-            note=note("F04", branch=branch.name),
-            box=face.box,
-            score=face.score,
-            side=side_of(frame),
-            roll=face.roll,
-            yaw=yaw_of(face.points),
-            origin=face.origin,
-            frame=frame,
-            branch=branch.name,
-            branch_note=why,
-        )
-        return too_small(report) or report
-
-    def _plan_picture(self, image: Image, scale: Scale) -> FaceReport:
-        frame = frame_of_picture(image.width, image.height, scale)
-        branch, why = self._pick_branch(scale * side_of(frame))
-        return FaceReport(
-            index=1,
-            verdict=Verdict.RESTORED,
-            note=note("F04", branch=branch.name),
-            box=(0.0, 0.0, float(image.width), float(image.height)),
-            score=1.0,
-            side=side_of(frame),
-            roll=0.0,
-            origin="picture",
-            frame=frame,
-            branch=branch.name,
-            branch_note=why,
-        )
-
-    def _pick_branch(self, side: float) -> tuple[Branch, Note]:
-        branch = pick_branch(side, self.branches)
-        if len(self.branches) == 1:
-            return branch, note("B01", branch=branch.name)
-        code = "B02" if branch.size >= side else "B03"
-        return branch, note(code, branch=branch.name, size=branch.size, side=round(side))
-
     def _run(
         self, prepared: Prepared, tell: Progress, on_crop: Callable[[RestoredCrop], None] | None
     ) -> dict[int, tuple[U8, Outcome]]:
@@ -395,9 +348,9 @@ def blend(result: RestoreResult, options: Options) -> RestoreResult:
         blended(r, kept[r.index], options, left.get(r.index), whole=result.aligned) if r.index in kept else r
         for r in result.faces
     )
-    scale, enlarged = options.scale, result.enlarged
-    image = result.original
+    enlarged, image, scale = result.enlarged, result.original, 1
     if enlarged is not None:
+        scale = enlarged.scale
         image = enlarged.image.with_pixels(pixels_in_tone(enlarged, result.original, result.tone))
     pixels = paste(
         image.pixels,

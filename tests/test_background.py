@@ -43,7 +43,8 @@ from gpen_zoo.manifest import load as load_manifest
 from gpen_zoo.masks import Place, drawn, head_weight
 from gpen_zoo.restore import Branch, Restorer, blend
 from gpen_zoo.types import U8, Image, Options, Scale
-from gpen_zoo.upscaler import Upscaler, network_with, shape_of
+from gpen_zoo.upscaler import Upscaler
+from gpen_zoo.upscaler_networks import network_with, shape_of
 from gpen_zoo.weightfile import sha256_of
 from gpen_zoo.zoo import Zoo
 from tests.test_align import TEMPLATE
