@@ -460,11 +460,15 @@ def test_a_stop_ends_the_work_and_keeps_what_was_there(desk: TasksDesk, tmp_path
     kept = desk.colorize("me", photo, 1.0, "whole", unheard)
     assert isinstance(kept, Picture)
 
+    stages: list[str] = []
+
     def stop(stage: Stage) -> None:
+        stages.append(stage.name)
         if stage.name == "paint":
             desk.stop("me", "colorize")
 
     assert desk.colorize("me", photo, 0.5, "whole", stop) == note("S05")
+    assert stages == ["read", "paint"]  # at once, not when all is done
     assert desk.sessions["colorize"].get("me") is kept
     assert desk.colorize("me", None, 1.0, "whole", unheard) == note("S01")
     assert desk.sessions["colorize"].get("me") is None
