@@ -23,6 +23,7 @@ from gpen_zoo.previews import THUMBNAIL, write_preview
 from gpen_zoo.sessions import Sessions
 from gpen_zoo.types import REPORT_VERSION, Options, Verdict
 from gpen_zoo.waiting import Line
+from gpen_zoo.watch import WatchedRestorer
 
 MOST_FILES = 200
 MOST_BYTES = 2_000_000_000
@@ -82,7 +83,9 @@ class BatchDesk:
             with self.sessions.working(key) as stop:
                 self.sessions.drop(key)
                 folder = self.sessions.new_folder()
-                settings = Settings(options=options, workers=1, format=format)
+                restorer = self._desk.restorer
+                limit = restorer.watch.timeout if isinstance(restorer, WatchedRestorer) else None
+                settings = Settings(options=options, workers=1, format=format, timeout=limit)
                 try:
                     batch = self._restored(folder, files, settings, stop, tell or _unheard)
                 except BaseException:

@@ -27,8 +27,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from skimage import data
 
 import gpen_zoo as gz
+from gpen_zoo.batch_desk import Batch, BatchDesk
 from gpen_zoo.desk import Desk
-from gpen_zoo.errors import InferenceTimeoutError
+from gpen_zoo.errors import Cancelled, InferenceTimeoutError
 from gpen_zoo.page import Page
 from gpen_zoo.restore import Restorer
 from gpen_zoo.service import Limits, Service, create
@@ -166,6 +167,8 @@ def test_refusals_say_what_and_have_the_right_status(tmp_path: Path) -> None:
         assert refused("?colour=1") == (400, "U03")
         assert refused("?options=[1]") == refused("?options={") == (400, "U02")
         assert refused('?options={"mask":"all"}') == (400, "F63")
+        assert refused("?scale=3") == refused("?scale=two") == (400, "F63")
+        assert refused("?scale=2&background=nobody") == (400, "F63")
         assert refused("", b"<html></html>") == (422, "I01")
         assert refused("", b"") == (422, "I01")
         assert refused("", b"x" * (1 << 20) + b"y") == (413, "I25")
@@ -274,6 +277,66 @@ def test_a_stuck_engine_turns_the_probe_red(tmp_path: Path) -> None:
         service.stopping.set()
         assert client.get("/readyz").json()["error"]["code"] == "T05"
         assert client.post("/v1/restore", content=b"x").status_code == 503
+
+
+@pytest.mark.usefixtures("found")
+def test_a_folder_on_the_page_is_watched_like_a_photo(tmp_path: Path) -> None:
+    slow = Restorer(branches=(branch(64),), detector=Slow(FACE))
+    app = app_of(slow, tmp_path / "served", Limits(timeout=0.5))
+    service: Service = app.state.service
+    batches = BatchDesk(service.desk)
+
+    def rows() -> list[str | None]:
+        answer = batches.restore("visitor", [str(picture(tmp_path))], Options())
+        assert isinstance(answer, Batch)
+        return [row.error.code if row.error else None for row in answer.rows]
+
+    assert rows() == ["T01"], "the service's limit holds for each photo"
+    Slow.steps = 0
+    try:
+        assert rows() == [None]
+    finally:
+        Slow.steps = 8
+    assert b"gpen_photos_total 1.0" in service.metrics.text()
+    assert not service.pulse.wedged
+
+
+@pytest.mark.usefixtures("found")
+def test_an_engine_that_hangs_is_noticed_whoever_uses_it(tmp_path: Path) -> None:
+    service: Service = app_of(restorer(FACE, sizes=(64,)), tmp_path, Limits(silence=0.3)).state.service
+    let_go = threading.Event()
+
+    class Hung:
+        size = 64
+
+        def restore(self, crops: np.ndarray, *, on_crop: object = None) -> tuple[()]:
+            let_go.wait(30)
+            return ()
+
+    fresh = Restorer(branches=(branch(64, "fresh", lambda: Hung()),), detector=Planted(FACE))  # type: ignore[arg-type, return-value]
+    service.desk.use(fresh, "fresh")
+    (one,) = service.desk.restorer.branches
+    with ThreadPoolExecutor(1) as pool:
+        hung = pool.submit(one.engine.restore, np.zeros((1, 64, 64, 3), np.uint8))
+        until = time.monotonic() + 10
+        while not service.pulse.wedged and time.monotonic() < until:
+            time.sleep(0.05)
+        assert service.pulse.wedged
+        let_go.set()
+        hung.result()
+    assert not service.pulse.wedged
+
+
+@pytest.mark.usefixtures("found")
+def test_faces_asked_for_later_have_a_deadline_too(tmp_path: Path) -> None:
+    service: Service = app_of(restorer(FACE, sizes=(64,)), tmp_path).state.service
+    watching = service.desk.restorer
+    result = watching(PHOTO, Options(faces=()))
+    found = watching.prepare(PHOTO, Options()).found
+    assert watching.complete(result, Options(), found=found).faces[0].plan is not None
+    service.stopped.set()
+    with pytest.raises(Cancelled):
+        watching.complete(result, Options(), found=found)
 
 
 def test_a_pulse() -> None:
