@@ -21,7 +21,7 @@ N = TypeVar("N", int, float)
 def add_commands(to: Any, command: Command, lang: Lang) -> None:
     """Both commands with their flags."""
     doctor = command(to, "doctor", "cli.doctor", run_doctor)
-    doctor.add_argument("--json", action="store_true")
+    doctor.add_argument("--json", action="store_true", help=say("cli.as_json", lang))
     doctor.add_argument("--plans", action="store_true", help=say("cli.plans", lang))
     doctor.add_argument("--accelerate", action="store_true", help=say("cli.doctor_accelerate", lang))
     serve = command(to, "serve", "cli.serve", run_serve)

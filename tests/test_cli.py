@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from skimage import data
 
 import gpen_zoo as gz
 from gpen_zoo import restore
-from gpen_zoo.cli import language_of, main
+from gpen_zoo.cli import language_of, main, parser
 from gpen_zoo.cli_flags import face_numbers
 from gpen_zoo.cli_parser import problem
 from gpen_zoo.errors import OptionsInvalid
@@ -181,6 +183,18 @@ def test_help_has_headings_in_the_language(capsys: pytest.CaptureFixture[str]) -
         for english in ("usage:", "options:", "positional arguments", "show this help"):
             assert english not in out
         assert "--lang" in out
+
+
+def test_every_argument_is_explained() -> None:
+    def unexplained(of: argparse.ArgumentParser, path: str) -> Iterator[str]:
+        for action in of._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, command in action.choices.items():
+                    yield from unexplained(command, f"{path} {name}")
+            elif not action.help:
+                yield f"{path} {action.option_strings or action.dest}"
+
+    assert list(unexplained(parser("zh"), "gpen-zoo")) == []
 
 
 def test_a_sentence_of_argparse_that_we_do_not_know_is_passed_on() -> None:
