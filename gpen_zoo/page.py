@@ -23,7 +23,7 @@ from gpen_zoo.page_api import add_api
 from gpen_zoo.page_batch import batch_tab
 from gpen_zoo.page_help import help_tab
 from gpen_zoo.page_labels import PICK_LANGUAGE, Labels, plain, words
-from gpen_zoo.page_restore import ASSETS, PRIVATE, Surroundings, key_of, restore_tab
+from gpen_zoo.page_restore import ASSETS, PRIVATE, Surroundings, key_of, restore_tab, script
 from gpen_zoo.page_tasks import tasks_tab
 from gpen_zoo.page_weights import weights_tab
 from gpen_zoo.page_weights_panels import table as weights_table
@@ -115,7 +115,7 @@ def build(zoo: Zoo | None = None) -> Page:
                 table = weights_tab(weights, lang, labels)
             with labels(gr.Tab, label="ui.tab_help", id="help") as tab:
                 help_tab(zoo, tab)
-        plain(f'<p class="quiet">{words("ui.privacy")}</p>', elem_id="privacy")
+        plain(f'<p class="quiet">{words("ui.privacy")}</p>', elem_id="privacy", js_on_load=script("fields.js"))
         add_api(desk, batches, zoo)
         lang.change(None, lang, labels.components, js=labels.switch(), **PRIVATE)
         blocks.load(None, None, lang, js=PICK_LANGUAGE, **PRIVATE)

@@ -112,7 +112,8 @@ def installed(desk: Desk, lang: Lang, branch: str, background: str) -> list[Any]
     absent = [name for name, present in upscalers if not present]
     info = say("ui.background_info", lang)
     if absent:
-        info += " " + say("ui.background_absent", lang, names=", ".join(absent))
+        between, names = ("", "、") if lang == "zh" else (" ", ", ")
+        info += between + say("ui.background_absent", lang, names=names.join(absent))
     return [
         _update([(say(key, lang), value) for key, value in BRANCHES], branches, branch),
         _update([(say(key, lang), value) for key, value in BACKGROUNDS], there, background) | {"info": info},

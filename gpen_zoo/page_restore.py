@@ -84,7 +84,7 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
                     min_width=90,
                 )
             status = plain("", elem_id="status")
-            consent = labels(gr.Checkbox, label="ui.w_consent", visible=False, elem_id="consent")
+            consent = labels(gr.Checkbox, label="ui.w_consent", visible=False, interactive=True, elem_id="consent")
             if samples:
                 shown = plain(page_panels.examples(samples), elem_id="examples", js_on_load=script("examples.js"))
             hidden = more_options(labels)

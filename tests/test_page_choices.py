@@ -63,6 +63,8 @@ def test_a_missed_face_is_drawn_restored_and_taken_away(
         page.locator("#draw [data-side=h]").press("Enter")
     expect(page.locator("#faces li")).to_have_count(3)
     expect(page.locator("#draw .known")).to_have_count(3)
+    expect(page.locator("#draw [data-side=w]")).to_have_value("0")
+    expect(add).to_be_disabled()
     page.locator("#restore-button").click()
     expect(page.locator("#status .done")).to_be_visible(timeout=60_000)
     expect(page.locator("#faces li").nth(2)).to_contain_text(say("F40", lang), use_inner_text=True)
@@ -192,7 +194,8 @@ def restricted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A page whose only weights are not for every use."""
     folder = tmp_path_factory.mktemp("restricted")
     licence = Licence(key="study", spdx="NOASSERTION", zh="仅供学习研究。", en="For study only.")
-    with served_page(folder, Zoo(folder / "zoo", (replace(manifest.load()[0], licence=licence),))) as running:
+    bundled, *others = manifest.load()
+    with served_page(folder, Zoo(folder / "zoo", (replace(bundled, licence=licence), *others))) as running:
         yield running
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from gradio_client import Client
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from skimage import data
 
 import gpen_zoo as gz
@@ -36,7 +36,8 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture(scope="module")
 def entries(content: bytes) -> tuple[Entry, ...]:
-    return BUNDLED, entry_of(content, HF)
+    tasks = [entry for entry in manifest.load() if entry.role in ("colorizer", "inpainter", "seg2face")]
+    return BUNDLED, entry_of(content, HF), *tasks
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,19 @@ def served(tmp_path_factory: pytest.TempPathFactory, hub: Hub, entries: tuple[En
 def desk(tmp_path: Path, entries: tuple[Entry, ...]) -> WeightsDesk:
     zoo = Zoo(tmp_path / "zoo", entries)
     return WeightsDesk(zoo, Desk(gz.load(zoo=zoo), Sessions(tmp_path / "files")), locked=False, token=None)
+
+
+def branches_offered(page: Page) -> list[str]:
+    """What the Restore tab has to choose from; comes back to the Weights tab."""
+    page.get_by_role("tab", name=say("ui.tab_restore", "zh")).click()
+    page.wait_for_timeout(1000)
+    if not page.locator("#branch").is_visible():
+        page.locator("#more > button").click()
+    page.locator("#branch input").click()
+    offered = page.get_by_role("option").all_inner_texts()
+    page.keyboard.press("Escape")
+    page.get_by_role("tab", name=say("ui.tab_weights", "zh")).click()
+    return [text.strip().removeprefix("✓").strip() for text in offered]
 
 
 @pytest.mark.browser
@@ -86,6 +100,7 @@ def test_a_weight_is_fetched_after_a_cut_used_verified_and_removed(
     expect(page.get_by_label(say("ui.w_consent", "zh")).first).to_be_hidden()
     page.locator("#weight-verify").click()
     expect(status).to_contain_text("SHA256", use_inner_text=True)
+    assert branches_offered(page) == [say("ui.branch_auto", "zh"), "Mine-64"]
     page.once("dialog", lambda dialog: dialog.dismiss())
     page.locator("#weight-remove").click()
     page.wait_for_timeout(300)
@@ -94,6 +109,7 @@ def test_a_weight_is_fetched_after_a_cut_used_verified_and_removed(
     page.locator("#weight-remove").click()
     expect(status).to_contain_text(say("S25", "zh", name="Mine-64", mb=0)[:12], use_inner_text=True)
     assert [b.name for b in served.desk.restorer.branches] == ["gpen-demo-256"]
+    assert branches_offered(page) == [say("ui.branch_auto", "zh"), "gpen-demo-256"]
     assert page.evaluate("document.documentElement.scrollWidth") <= SHAPES["phone"]["width"]
     shoot(page, "weights-zh-phone")
     leave(page)

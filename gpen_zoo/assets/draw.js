@@ -3,13 +3,16 @@ const stage = () => element.querySelector('.canvas');
 const field = name => element.querySelector(`[data-side=${name}]`);
 const sides = () => ['x', 'y', 'w', 'h'].map(name => +field(name).value);
 let from = null;
+let photo = '';
+let draft = [0, 0, 0, 0]; // kept, because the server draws this anew while somebody is still at it
 const show = () => {
   const [x, y, w, h] = sides();
   const {width, height} = stage().dataset;
-  const draft = element.querySelector('.draft');
-  draft.hidden = !(w > 0 && h > 0);
-  draft.style.cssText = `left:${100 * x / width}%;top:${100 * y / height}%;width:${100 * w / width}%;height:${100 * h / height}%`;
-  element.querySelector('[data-do=add]').disabled = draft.hidden;
+  const box = element.querySelector('.draft');
+  draft = [x, y, w, h];
+  box.hidden = !(w > 0 && h > 0);
+  box.style.cssText = `left:${100 * x / width}%;top:${100 * y / height}%;width:${100 * w / width}%;height:${100 * h / height}%`;
+  element.querySelector('[data-do=add]').disabled = box.hidden;
 };
 const at = event => {
   const area = stage().getBoundingClientRect();
@@ -38,6 +41,14 @@ const add = () => {
   if (element.querySelector('[data-do=add]').disabled) return;
   document.querySelector('#live').live.begin('draw');
   trigger('drawn', {box: sides()});
+  photo = ''; // the draft has served
 };
+watch('value', () => {
+  const now = element.querySelector('.draw')?.dataset.photo ?? '';
+  if (now !== photo) [photo, draft] = [now, [0, 0, 0, 0]];
+  if (!now) return;
+  ['x', 'y', 'w', 'h'].forEach((name, place) => { field(name).value = draft[place]; });
+  show();
+});
 element.addEventListener('click', event => { if (event.target.closest('[data-do=add]')) add(); });
 element.addEventListener('keydown', event => { if (event.key === 'Enter' && event.target.dataset.side) add(); });

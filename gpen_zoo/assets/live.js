@@ -36,9 +36,3 @@ element.closest('#live').live = {
     soon();
   },
 };
-// The browser's sign for a picture it cannot show says nothing; the status says why.
-for (const [kind, broken] of [['error', true], ['load', false]]) {
-  document.addEventListener(kind, event => {
-    if (event.target.closest?.('#photo-input')) event.target.classList.toggle('broken', broken);
-  }, true);
-}
