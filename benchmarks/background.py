@@ -138,9 +138,7 @@ def costs(networks: Sequence[str], seconds: float, threads: int) -> None:
 
 
 def seams(networks: Sequence[str]) -> None:
-    print(
-        f"\nA photo of {SEAM_SIDE} px, tiles of {SEAM_TILE} px, float32, random: tiled minus whole in 8-bit levels\n"
-    )
+    print(f"\nA photo of {SEAM_SIDE} px, tiles of {SEAM_TILE} px, float32, random: tiled minus whole in 8-bit levels\n")
     print("| network | overlap px | max | mean |")
     print("|---|---|---|---|")
     pixels = photo(SEAM_SIDE, SEAM_SIDE)

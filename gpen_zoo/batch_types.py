@@ -58,8 +58,8 @@ class Settings:
     timeout: seconds of work a photo may take; photos are then decoded in processes of their own. workers: threads that
     read and find faces. format, quality: as `image_io.encode`. long_side: photos are first brought to this size.
     auto_resize: an aligned picture is brought to the nearest branch size and the result back to its own.
-    save_faces: each face before (left) and after, side by side, as `<result>_face01.png`: the author's `--save_face`, but
-    without loss and with the number that the report gives the face.
+    save_faces: each face before (left) and after, side by side, as `<result>_face01.png`: the author's `--save_face`,
+    but without loss and with the number that the report gives the face.
     """
 
     options: Options = field(default_factory=Options)

@@ -1123,7 +1123,6 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.stage_read": ("正在读取照片", "Reading the photo"),
     "ui.stage_faces": ("正在查找人脸", "Looking for faces"),
     "ui.stage_restore": ("正在修复人脸：已完成 {done}/{total}", "Restoring faces: {done} of {total} done"),
-    "ui.stage_background": ("正在处理背景：已完成 {done}/{total} 块", "Making the background: {done} of {total} tiles done"),
     "ui.stage_background": ("正在处理背景：已完成 {done}/{total} 块", "Enlarging the background: {done} of {total} tiles done"),
     "ui.scale": ("放大", "Enlarge"),
     "ui.scale_info": ("结果的宽和高各为原图的几倍。", "How many times as wide and as high the result is."),
