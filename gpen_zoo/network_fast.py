@@ -19,6 +19,7 @@ What differs from network.py, and why:
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -30,6 +31,10 @@ from torch.nn import functional as F
 from gpen_zoo.network import EPS, GAIN, LR_MLP, SLOPE, Config, fir_kernel
 from gpen_zoo.stage_tiles import Span, aligned, cut, down_source, grown, missing, place, tiles, up_source
 from gpen_zoo.winograd import convolve, transformed
+
+# Large tensors in huge pages, where the system gives them to who asks (Linux with "madvise"): page faults in fresh
+# memory take up to a tenth of a pass. torch reads this at its first allocation; later it does nothing.
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 WINOGRAD_INPUTS, WINOGRAD_SIDE = 128, 32
 
