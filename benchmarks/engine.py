@@ -21,6 +21,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from benchmarks import profile
 from benchmarks.measure import (
     CONFIGS,
     child,
@@ -52,9 +53,20 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = str(asked.threads)  # for the child processes
     start = time.perf_counter()
     sizes = (512,) if asked.quick else (512, 1024, 2048)
-    lines = list(machine())
+    peaks = {dtype: matrix_peak(dtype) for dtype in DTYPES.values()}
+    lines = list(machine(peaks))
     print("\n".join(lines), flush=True)
-    for section in (speed(sizes), onnx_runtime(), tiles(sizes[-1]), batches(), loading(), drift()):
+    sections = (
+        speed(sizes, peaks),
+        profile.by_stage(sizes, DTYPES, peaks),
+        profile.by_kind(512, DTYPES),
+        onnx_runtime(),
+        tiles(sizes[-1]),
+        batches(),
+        loading(),
+        drift(),
+    )
+    for section in sections:
         for line in section:
             print(line, flush=True)
             lines.append(line)
@@ -64,20 +76,19 @@ def main() -> None:
         (Path(__file__).parent / "RESULTS.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def machine() -> Iterator[str]:
+def machine(peaks: dict[torch.dtype, float]) -> Iterator[str]:
     yield f"# Engine, measured {date.today().isoformat()}\n"
     model = "unknown CPU"
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         model = next((x.split(":")[1].strip() for x in cpuinfo.read_text().splitlines() if "model name" in x), model)
-    peaks = {d: matrix_peak(d) for d in (torch.float32, torch.bfloat16)}
     yield f"{model}, {torch.get_num_threads()} threads, torch {torch.__version__}, Python {platform.python_version()},"
     yield f"{platform.system()}. Matrix product of 2048²: float32 {2e-9 * peaks[torch.float32]:.0f} GFLOP/s,"
     yield f"bfloat16 {2e-9 * peaks[torch.bfloat16]:.0f} GFLOP/s; the probe says bfloat16"
     yield f"{'pays' if bfloat16_pays() else 'does not pay'} here. Load average {os.getloadavg()[0]:.1f} at the start."
 
 
-def speed(sizes: tuple[int, ...]) -> Iterator[str]:
+def speed(sizes: tuple[int, ...], peaks: dict[torch.dtype, float]) -> Iterator[str]:
     yield "\n## The author's arithmetic, network.py, prepared\n"
     yield f"Prepared networks run in tiles of {CACHE_TILE} px, as the engine runs them on a CPU. Share: of the matrix"
     yield "peak. Error: relative, against the author's arithmetic in float32.\n"
@@ -93,7 +104,7 @@ def speed(sizes: tuple[int, ...]) -> Iterator[str]:
         for name in seconds:
             best = min(seconds[name], again.get(name, seconds[name]))
             dtype = torch.bfloat16 if "bfloat16" in name else torch.float32
-            share = multiplications(CONFIGS[size]) / best / matrix_peak(dtype)
+            share = sum(multiplications(CONFIGS[size]).values()) / best / peaks[dtype]
             error = relative_error(results[name], results[AUTHOR])
             yield f"| {size} | {name} | {best:.2f} | {seconds[AUTHOR] / best:.1f} | {error:.1e} | {share:.0%} |"
 

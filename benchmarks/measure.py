@@ -52,15 +52,22 @@ def relative_error(result: Tensor, expected: Tensor) -> float:
     return float((result.double() - expected.double()).norm() / expected.double().norm())
 
 
-def multiplications(config: Config) -> int:
-    """Multiply-adds of one face in the convolutions, without the low-pass filters."""
+def multiplications(config: Config) -> dict[str, int]:
+    """Multiply-adds of one face by stage, in the convolutions as they stand, without the low-pass filters.
+
+    Stages: `encoder 512` halves 512 px, `decoder 512` doubles to it.
+    """
     sides = [4 << i for i in range(config.size.bit_length() - 2)]
-    total = 9 * config.width(4) ** 2 * 16 + 3 * config.width(config.size) * config.size**2
+    stages = {}
+    for low, side in zip(reversed(sides[:-1]), reversed(sides[1:]), strict=True):
+        narrow, width = config.width(side), config.width(low)
+        stages[f"encoder {side}"] = 9 * narrow * width * low**2
+    stages[f"encoder {config.size}"] += 3 * config.width(config.size) * config.size**2
+    stages["decoder 4"] = (9 * config.width(4) + 6) * config.width(4) * 16
     for low, side in zip(sides, sides[1:], strict=False):
         narrow, width = config.width(side), config.width(low)
-        total += 9 * narrow * width * low**2  # encoder
-        total += 9 * 2 * width * narrow * low**2 + 9 * 2 * narrow * narrow * side**2 + 3 * 2 * narrow * side**2
-    return total
+        stages[f"decoder {side}"] = 9 * 2 * width * narrow * low**2 + (9 * narrow + 3) * 2 * narrow * side**2
+    return stages
 
 
 def matrix_peak(dtype: torch.dtype) -> float:
