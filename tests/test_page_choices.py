@@ -82,6 +82,31 @@ def test_a_missed_face_is_drawn_restored_and_taken_away(
     leave(page)
 
 
+def test_a_finger_draws_too(browser: Browser, served: Served, couple: Path) -> None:
+    page = open_page(browser, served.url, "zh", "phone")
+    choose(page, couple)
+    page.locator("#draw-box > button").click()
+    expect(page.locator("#draw .known")).to_have_count(2)
+    page.wait_for_timeout(500)  # the part unfolds
+    page.locator("#draw .canvas").scroll_into_view_if_needed()
+    area = page.locator("#draw .canvas").bounding_box()
+    assert area is not None
+    rate = area["width"] / 600
+    finger = page.context.new_cdp_session(page)
+    for kind, at in (
+        ("touchStart", (30, 310)),
+        ("touchMove", (60, 350)),
+        ("touchMove", (100, 390)),
+        ("touchEnd", None),
+    ):
+        points = [{"x": area["x"] + at[0] * rate, "y": area["y"] + at[1] * rate}] if at else []
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    sides = [float(page.locator(f"#draw [data-side={s}]").input_value()) for s in ("x", "y", "w", "h")]
+    assert np.abs(np.array(sides) - (30, 310, 70, 80)).max() <= 4
+    expect(page.locator("#draw [data-do=add]")).to_be_enabled()
+    leave(page)
+
+
 def test_a_box_that_holds_a_known_face_is_explained(browser: Browser, served: Served, couple: Path) -> None:
     page = open_page(browser, served.url, "zh")
     choose(page, couple)
@@ -207,7 +232,7 @@ def test_terms_are_asked_for_once(browser: Browser, restricted: Served, couple: 
     words = {"zh": "仅供学习研究。", "en": "For study only."}
     expect(page.locator("#status [role=alert]")).to_contain_text(words[lang], use_inner_text=True)
     shoot(page, f"terms-{lang}")
-    page.locator("#consent input").check()
+    page.locator("#consent input").click()
     expect(page.locator("#status .done")).to_be_visible(timeout=60_000)
     expect(page.locator("#consent")).to_have_count(0)
     page.reload()
