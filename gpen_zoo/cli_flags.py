@@ -62,6 +62,7 @@ def add_arguments(to: argparse.ArgumentParser, lang: Lang) -> None:
     add("--use-cuda", "--use_cuda", action="store_true", words="use_cuda")
     add("--precision", choices=("auto", "float32", "float16", "bfloat16"), default="auto", words="precision")
     add("--half", dest="precision", action="store_const", const="float16", words="half")
+    add("--accelerate", action="store_true", words="accelerate")
     add("-j", "--jobs", type=int, metavar="N", words="jobs")
     add("--timeout", type=float, metavar="S", words="timeout")
     add("--skip-existing", action="store_true", words="skip_existing")

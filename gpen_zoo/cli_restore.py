@@ -61,7 +61,12 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
     check_report_places(args)
     zoo = open_zoo()
     restorer = load(
-        args.model, zoo=zoo, device=device_of(args, lang), precision=args.precision, background_tile=args.bg_tile
+        args.model,
+        zoo=zoo,
+        device=device_of(args, lang),
+        precision=args.precision,
+        background_tile=args.bg_tile,
+        accelerate=args.accelerate,
     )
     totals = Totals()
     for label, problem in inputs.problems:

@@ -1287,6 +1287,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "cli.use_cuda": ("等同于 --device cuda:0", "the same as --device cuda:0"),
     "cli.precision": ("计算精度（默认 auto：自动选择）", "precision of the computation (default auto)"),
     "cli.half": ("等同于 --precision float16", "the same as --precision float16"),
+    "cli.accelerate": (
+        "先实测 torch.compile 等加速手段，确有提升才使用；首张人脸会多等一两分钟",
+        "measure torch.compile and its like first and use what wins; the first face takes a minute or two longer",
+    ),
     "cli.jobs": ("读取照片和查找人脸的线程数", "threads that read photos and find faces"),
     "cli.timeout": (
         "每张照片最多处理多少秒，超时的记为失败，其余继续",

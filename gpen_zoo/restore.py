@@ -372,17 +372,19 @@ def load(
     device: str = "auto",
     precision: str = "auto",
     background_tile: int = 0,
+    accelerate: bool = False,
 ) -> Restorer:
     """A restorer on weights of the zoo.
 
     name: a restorer's name or alias in the manifest, or `auto`: every installed branch, and per face the one that fits;
     the bundled demo weights when none is installed. device: `auto`, or a torch device. precision: as the engine's.
     background_tile: side in pixels of the tiles in which weights enlarge the background, 0 for what suits the machine.
+    accelerate: as the engine's; GPEN_ZOO_ACCELERATE=1 in the environment means the same.
     Raises WeightMissing, WeightCorrupt or WeightWrongKind. Files are verified now, tensors read when a face needs them.
     """
     zoo = zoo or Zoo()
     return Restorer(
-        branches=load_branches(zoo, name, device, precision),
+        branches=load_branches(zoo, name, device, precision, accelerate=accelerate),
         detector=load_detector(zoo),
         parser=load_parser(zoo),
         notes=zoo.problems(),

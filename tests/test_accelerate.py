@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,9 +13,12 @@ from torch import Tensor
 
 from gpen_zoo import accelerate
 from gpen_zoo.accelerate import Accelerated, Candidate, Run, Trial, accelerated, candidates, compare
+from gpen_zoo.cli import main
 from gpen_zoo.engine import Engine
 from gpen_zoo.network import GPEN
 from gpen_zoo.network_fast import Prepared, prepare
+from gpen_zoo.restore import load
+from gpen_zoo.zoo import Zoo
 
 CPU = torch.device("cpu")
 X = torch.rand(1, 3, 16, 16, generator=torch.Generator().manual_seed(0))
@@ -191,6 +195,33 @@ def test_measured_once_a_process(offering: Callable[..., list[str]], slow: None)
     assert torch.equal(again(x), network(x))
     accelerated(network, 16)
     assert built[3:] == ["fast", "bad"], "another tile is another question"
+
+
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_a_restorer_passes_the_wish_on(
+    by_environment: bool, offering: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    offering(bad=lambda run: failing)
+    monkeypatch.setattr(accelerate, "ROUNDS", 1)
+    if by_environment:
+        monkeypatch.setenv("GPEN_ZOO_ACCELERATE", "1")
+    restorer = load(zoo=Zoo(home=tmp_path), device="cpu", accelerate=not by_environment)
+    assert [t.name for t in restorer.branches[0].engine.trials()[1]] == ["bad"]
+
+
+def test_doctor_tells_what_came_of_them(
+    offering: Callable[..., list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    offering(bad=lambda run: failing, same=lambda run: run)
+    monkeypatch.setenv("GPEN_ZOO_HOME", str(tmp_path))
+    for lang, words in (("zh", "不采用"), ("en", "not used")):
+        monkeypatch.setattr(accelerate, "ROUNDS", 1)
+        assert main(["--lang", lang, "doctor", "--accelerate"]) == 0
+        told = capsys.readouterr().out
+        assert told.count(words) == 2 and "no C++ compiler" in told
 
 
 def test_the_engine_asks_only_when_told_to(offering: Callable[..., list[str]]) -> None:
