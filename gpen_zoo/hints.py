@@ -1150,8 +1150,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.box_h": ("高", "Height"),
     "ui.erase": ("去掉画的第 {index} 张脸", "Take drawn face {index} away"),
     "ui.terms": (
-        "使用 {names} 之前，请先阅读许可说明：",
-        "Read the terms before {names} is used:",
+        "使用 {names} 之前，请先阅读许可说明；勾选接受后即开始修复：",
+        "Read the terms before {names} is used; accepting them starts the work:",
     ),
     "ui.stage_paste": ("正在放回照片", "Putting the faces back"),
     "ui.face": ("{index}：{reason}", "{index}: {reason}"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 import struct
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +23,11 @@ from gpen_zoo.desk import Desk, Stage
 from gpen_zoo.examples import make_examples
 from gpen_zoo.hints import Note, note
 from gpen_zoo.pace import Pace
-from gpen_zoo.page_panels import command_line, finished
+from gpen_zoo.page_panels import command_line, finished, working
 from gpen_zoo.previews import LONGEST, THUMBNAIL, face_after, fit, write_preview
 from gpen_zoo.sessions import OLD_PREVIEWS, Session, Sessions
-from gpen_zoo.types import Image, Options
+from gpen_zoo.sizing import resized_image
+from gpen_zoo.types import Enlarged, Image, Options
 from gpen_zoo.waiting import Done, Line, watched
 
 
@@ -407,6 +410,39 @@ def test_an_example_is_there_at_once(desk: Desk, photo: str) -> None:
     assert isinstance(desk.try_sample("carl", photo), Session)
 
 
+def test_examples_made_with_other_weights_leave_nothing_behind(desk: Desk, photo: str, restorer: gz.Restorer) -> None:
+    desk.prepare_samples((Path(photo),))
+    mine = desk.try_sample("anna", photo)
+    assert isinstance(mine, Session)
+    old = set(desk.sessions.root.iterdir())
+    assert len(old) == 2
+    desk.use(restorer, "gpen-demo-256")
+    for _ in range(600):
+        if desk.samples_ready:
+            break
+        time.sleep(0.05)
+    now = set(desk.sessions.root.iterdir())
+    assert len(now) == 2
+    assert now & old == {mine.folder}, "the visitor's copy stays"
+
+
+def test_the_background_is_told_with_its_time(
+    desk: Desk, photo: str, restorer: gz.Restorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimate = note("B23", name="tiny", seconds=9, tiles=2)
+
+    def enlarge(image: Image, scale: int, *_: object, on_tile: Any, on_note: Any, **__: object) -> Enlarged:
+        on_note(estimate)
+        on_tile(1, 2)
+        return Enlarged(image=resized_image(image, image.width * 2, image.height * 2), method="lanczos", scale=2)
+
+    monkeypatch.setattr("gpen_zoo.restore.enlarge", enlarge)
+    told: list[Stage] = []
+    desk.restore("anna", photo, Options(scale=2), lambda n: told.append(n) if isinstance(n, Stage) else None)
+    assert Stage(name="background", done=1, total=2, told=estimate) in told
+    assert 'class="code">B23<' in working(told[[t.name for t in told].index("background") + 1])
+
+
 def test_an_example_that_is_not_ready_is_looked_at(desk: Desk, photo: str) -> None:
     session = desk.try_sample("anna", photo)
     assert isinstance(session, Session)
@@ -509,6 +545,25 @@ def test_work_that_nobody_watches_any_more_is_stopped() -> None:
     news.close()
     assert stopped.is_set()
     assert list(watched(lambda tell: "value", lambda: pytest.fail("stopped"))) == [Done("value")]
+
+
+def test_the_newest_news_of_each_kind_is_kept() -> None:
+    def work(tell: Callable[[int | str], None]) -> str:
+        for news in (1, "a", 2, "b", 3):
+            tell(news)
+        ready.set()
+        assert seen.wait(10)
+        return "end"
+
+    ready, seen = threading.Event(), threading.Event()
+    news = watched(work, lambda: None)
+    told = [next(news)]
+    assert ready.wait(10)
+    told += [next(news), next(news)] if told == [1] else [next(news)]
+    seen.set()
+    told += list(news)
+    assert [n for n in told if n in ("b", 3)] == ["b", 3]
+    assert told[-1] == Done("end")
 
 
 def test_pace_is_measured_and_carried_over_to_other_branches(desk: Desk, photo: str) -> None:
