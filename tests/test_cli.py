@@ -418,8 +418,8 @@ def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
     assert kills
     assert len(list(out.glob("*.png"))) < count
     process = started(folder, out, "--skip-existing", "--quiet")
-    told, _ = process.communicate(timeout=120)
-    assert process.returncode == 0
+    told, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
     assert told.startswith(f"{count} photos:")
     results = sorted(out.glob("*.png"))
     assert [p.stem for p in results] == [f"{n:03d}_restored" for n in range(count)]
