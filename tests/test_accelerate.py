@@ -99,7 +99,19 @@ def test_a_slow_comparison_stops_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accelerate, "SECONDS", 0.0)
     calls: list[int] = []
     compare(lambda x, tile: (calls.append(1), x)[1], (Candidate("same", lambda run: run),), X, 0, bound=1.0)
-    assert len(calls) == 4, "the picture to compare with, the first call, and one pair"
+    assert len(calls) == 8, "the picture to compare with, the first call, and three pairs"
+
+
+def test_one_lucky_pair_is_not_enough() -> None:
+    waits = iter([0.03, 0.0, *[0.03] * 20])
+
+    def lucky(x: Tensor, tile: int) -> Tensor:
+        time.sleep(next(waits))
+        return x
+
+    _, trials = tried(Candidate("lucky", lambda run: lucky))
+    assert trials["lucky"].ratio > 2
+    assert trials["lucky"].verdict == "slower"
 
 
 def test_a_failure_later_on_goes_back_to_the_network_for_good(caplog: pytest.LogCaptureFixture) -> None:
