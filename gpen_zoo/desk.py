@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Event
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
-from gpen_zoo.align import frame_of_face
-from gpen_zoo.drawn import drawn_faces
-from gpen_zoo.errors import Cancelled, GpenError, OptionsInvalid, guarded
+from gpen_zoo.errors import Cancelled, GpenError, guarded
+from gpen_zoo.hand_drawn import with_boxes, with_face, without_face
 from gpen_zoo.hints import Note, note
 from gpen_zoo.image_io import output_format, output_name, read, write
 from gpen_zoo.options import check_options, options_from_json
@@ -26,8 +25,6 @@ from gpen_zoo.sessions import Box, Session, Sessions, Thumbnail
 from gpen_zoo.types import U8, Detector, Image, Options, RawFaces, RestoreResult, Scale
 from gpen_zoo.unfolding import Unfolding, with_thumbnails
 from gpen_zoo.waiting import Line
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,54 +106,19 @@ class Desk:
 
     def draw(self, key: str, box: Box, tell: Tell | None = None) -> Session | Note:
         """One more face, drawn by hand as x, y, width, height in photo pixels; restored at once where there is a
-        result. OptionsInvalid F61 for a box outside the photo, F65 for one that holds a face already."""
+        result. Notes beside the usual ones: see `hand_drawn.with_face`."""
 
         def work(session: Session, stop: Event, told: _Told) -> Session:
-            check_options(Options(boxes=(box,)))
-            restorer = self._restorer(session.branch, stop)
-            template = restorer.branches[0].template
-            drawn = drawn_faces(session.image, restorer.detector, template, (box,), session.found.faces)
-            if not drawn:
-                raise OptionsInvalid("F65")
-            number = session.last + 1
-            face = replace(drawn[0], index=number)
-            frame = frame_of_face(face.points, template)
-            before = write_preview(face_before(session.image, frame), session.folder / f"face-{number}")
-            known = session.options.faces
-            ticked = tuple(f.index for f in session.found.faces) if known is None else known
-            more = replace(
-                session,
-                found=replace(session.found, faces=(*session.found.faces, face)),
-                drawn={**session.drawn, number: box},
-                last=number,
-                thumbnails={**session.thumbnails, number: Thumbnail(before=before)},
-            )
-            return self._changed(key, more, lambda o: replace(o, faces=(*ticked, number)), stop, told)
+            more = with_face(session, self._restorer(session.branch, stop), box)
+            return self._changed(key, more, _same, stop, told)
 
         return self._for_session(key, tell, work)
 
     def erase(self, key: str, number: int) -> Session | Note:
         """Take a drawn face back."""
-
-        def work(session: Session, stop: Event, told: _Told) -> Session:
-            def without(items: dict[int, T]) -> dict[int, T]:
-                return {n: item for n, item in items.items() if n != number}
-
-            def change(options: Options) -> Options:
-                ticked = options.faces and tuple(n for n in options.faces if n != number)
-                return replace(options, faces=ticked, strengths=tuple(without(dict(options.strengths)).items()))
-
-            if number not in session.drawn:
-                return session
-            less = replace(
-                session,
-                found=replace(session.found, faces=tuple(f for f in session.found.faces if f.index != number)),
-                drawn=without(session.drawn),
-                thumbnails=without(session.thumbnails),
-            )
-            return self._changed(key, less, change, stop, told)
-
-        return self._for_session(key, None, work)
+        return self._for_session(
+            key, None, lambda session, *more: self._changed(key, without_face(session, number), _same, *more)
+        )
 
     def stop(self, key: str) -> None:
         """Let the running work of `key` end at its next step."""
@@ -231,7 +193,7 @@ class Desk:
     def _planned_anew(self, key: str, session: Session, options: Options, branch: str, stop: Event) -> Session:
         """The same photo and faces for another branch or another size."""
         asked = replace(options, faces=session.options.faces, strengths=session.options.strengths)
-        session = replace(session, options=_with_boxes(asked, session), branch=branch, result=None)
+        session = replace(session, options=with_boxes(asked, session), branch=branch, result=None)
         prepared = self._restorer(branch, stop).prepare(session.image, session.options, found=session.found)
         return self._kept(key, self._with_plan(session, prepared), stop)
 
@@ -243,7 +205,7 @@ class Desk:
     def _restored(self, key: str, session: Session, options: Options, stop: Event, told: _Told, tell: Tell) -> Session:
         bare = {n: replace(t, after=None) for n, t in session.thumbnails.items()}
         session = replace(session, thumbnails=bare, round=session.round + 1)
-        options = _with_boxes(options, session)
+        options = with_boxes(options, session)
         shown = Unfolding(session, options, tell)
         with self.line.turn(stop.is_set, lambda ahead: told("line", ahead, ahead)):
             result = self._restorer(session.branch, stop)(
@@ -260,7 +222,7 @@ class Desk:
     def _changed(
         self, key: str, session: Session, change: Callable[[Options], Options], stop: Event, told: _Told
     ) -> Session:
-        options = _with_boxes(change(session.options), session)
+        options = with_boxes(change(session.options), session)
         check_options(options)
         session = replace(session, options=options)
         restorer, result = self._restorer(session.branch, stop), session.result
@@ -393,10 +355,8 @@ def _plan(options: Options) -> tuple[bool, Scale, str]:
     return options.aligned, options.scale, options.background
 
 
-def _with_boxes(options: Options, session: Session) -> Options:
-    """Boxes of the drawn faces that are ticked: a box names its face, whatever the ticks say."""
-    ticked = options.faces
-    return replace(options, boxes=tuple(box for n, box in session.drawn.items() if ticked is None or n in ticked))
+def _same(options: Options) -> Options:
+    return options
 
 
 def _read_here(photo: str, stop: Event) -> Image:

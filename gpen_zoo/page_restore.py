@@ -199,8 +199,10 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
         pictures = pair_of(session) if session.result else page_panels.empty()
         return [pictures, page_panels.strip(session), page_panels.drawing(session)]
 
-    def changed(key: str, work: Callable[[Tell], Session | Note]) -> Iterator[list[Any]]:
-        """What is shown while `work` changes the visitor's result, and then."""
+    def changed(
+        key: str, work: Callable[[Tell], Session | Note], *, quiet: tuple[str, ...] = ()
+    ) -> Iterator[list[Any]]:
+        """What is shown while `work` changes the visitor's result, and then. quiet: codes that nobody needs to see."""
         yield [gr.skip()] * 5 + [gr.update(interactive=False)] + [gr.skip()] * 3
         for told in watched(work, lambda: desk.stop(key)):
             if isinstance(told, Stage):
@@ -209,8 +211,7 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
                 answer = told.value
         resting = gr.update(interactive=False)
         if isinstance(answer, Note):
-            # Before there is a photo the slider only sets what comes.
-            why = gr.skip() if answer.code == "S02" else page_panels.problem(answer)
+            why = gr.skip() if answer.code in quiet else page_panels.problem(answer)
             yield [why, gr.skip(), gr.skip(), gr.skip(), resting, *finish(key)]
         elif answer.result is None:
             seen = [page_panels.looked_at(answer, device), gr.skip(), page_panels.strip(answer)]
@@ -233,7 +234,8 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
             return options
 
         key = key_of(request)
-        yield from changed(key, lambda tell: desk.blend(key, change, tell))
+        # Before there is a photo the slider only sets what comes.
+        yield from changed(key, lambda tell: desk.blend(key, change, tell), quiet=("S02",))
 
     def on_draw(event: gr.EventData, request: gr.Request) -> Iterator[list[Any]]:
         key, box = key_of(request), tuple(float(side) for side in event.box)
