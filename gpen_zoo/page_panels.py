@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from gpen_zoo.desk import Stage
 from gpen_zoo.hints import Note
-from gpen_zoo.manifest import Entry
+from gpen_zoo.manifest import Entry, Licence
 from gpen_zoo.page_labels import both, told, words
 from gpen_zoo.sessions import Session, Thumbnail
 from gpen_zoo.types import FaceReport, Options, Verdict
@@ -220,9 +220,11 @@ def _place(box: tuple[float, float, float, float], width: int, height: int) -> s
 def terms(entries: Sequence[Entry]) -> str:
     """What has to be accepted before these weights are used, with the keys of the terms for the browser to keep."""
     licences = {entry.licence.key: entry.licence for entry in entries}
-    texts = (
-        tag("p", both(lambda lang, one=one: cell(one.zh if lang == "zh" else one.en))) for one in licences.values()
-    )
+
+    def text(licence: Licence) -> str:
+        return tag("p", both(lambda lang: cell(licence.zh if lang == "zh" else licence.en)))
+
+    texts = [text(licence) for licence in licences.values()]
     head = tag("p", words("ui.terms", names=", ".join(entry.name for entry in entries)), cls="gz-heading")
     return tag("div", head, *texts, cls="gz-panel", role="alert", data_terms=" ".join(licences))
 
