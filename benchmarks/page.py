@@ -94,14 +94,14 @@ def restored(page: Page, photo: Path) -> tuple[float, float]:
 
 
 def blended(page: Page) -> float:
-    """Seconds from a key on the strength slider until another picture is shown, 0.2 s of waiting for more included."""
+    """Seconds from a key on the strength slider until another picture is shown; a single touch, nothing else under way."""
     shown = page.locator("#result-slider .after").get_attribute("src")
     start = time.perf_counter()
     page.locator("#strength input[type=range]").press("ArrowLeft")
     expect(page.locator("#result-slider .after")).not_to_have_attribute("src", str(shown), timeout=60_000)
     seconds = time.perf_counter() - start
     expect(page.locator("#download")).to_be_enabled(timeout=60_000)
-    page.wait_for_timeout(400)
+    page.wait_for_timeout(1200)
     return seconds
 
 
