@@ -94,7 +94,7 @@ def restored(page: Page, photo: Path) -> tuple[float, float]:
 
 
 def blended(page: Page) -> float:
-    """Seconds from a key on the strength slider until another picture is shown; a single touch, nothing else under way."""
+    """Seconds from a key on the strength slider until another picture is shown, with nothing else under way."""
     shown = page.locator("#result-slider .after").get_attribute("src")
     start = time.perf_counter()
     page.locator("#strength input[type=range]").press("ArrowLeft")
