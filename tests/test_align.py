@@ -141,3 +141,18 @@ def test_a_drawn_box_becomes_the_crop_that_a_detected_face_of_that_box_gets() ->
     eyes = (TEMPLATE[:2].mean(0) - frame[:, 2]) @ np.linalg.inv(frame[:, :2]).T
     assert 200 < eyes[0] < 296
     assert 100 < eyes[1] < 165, "in the upper half of the box"
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 40), (40, 1), (2, 300), (300, 1)])
+def test_a_picture_a_pixel_wide_is_cut_like_any(shape: tuple[int, int]) -> None:
+    """OpenCV hung in the reflection of a single row."""
+    ramp = np.linspace(0, 255, max(shape)).astype(np.uint8).reshape((1, -1) if shape[1] > shape[0] else (-1, 1))
+    photo = np.repeat(np.broadcast_to(ramp, shape)[..., None], 3, axis=2)
+    crop = cut_crop(photo, frame_of_picture(shape[1], shape[0]), 64)
+    assert crop.shape == (64, 64, 3)
+    along = crop[32] if shape[1] > shape[0] else crop[:, 32]
+    if max(shape) >= 40:
+        assert (np.diff(along[4:-4, 0].astype(int)) >= 0).all()
+        assert along[-6:, 0].mean() > 200
+    else:
+        assert (crop == photo[0, 0]).all()
