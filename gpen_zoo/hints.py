@@ -128,8 +128,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{file} is no known kind of weight file (it starts with {start}). Check that it is the right file.",
     ),
     "W16": (
-        "权重目录 {folder} 中没有 {name}。请运行 gpen-zoo weights download {name}；也可以自行取得作者的文件 {file}（SHA256：{sha256}，来源：{where}），放入该目录。",
-        "{name} is not in the zoo folder {folder}. Run gpen-zoo weights download {name}, or get the author's file {file} yourself (SHA256: {sha256}, from: {where}) and put it into that folder.",
+        "权重目录 {folder} 中没有 {name}。请运行 gpen-zoo weights download {name}{accept}；也可以自行取得作者的文件 {file}（SHA256：{sha256}，来源：{where}），放入该目录。",
+        "{name} is not in the zoo folder {folder}. Run gpen-zoo weights download {name}{accept}, or get the author's file {file} yourself (SHA256: {sha256}, from: {where}) and put it into that folder.",
     ),
     "W17": (
         "{file} 没有登记过的摘要，无法确认是否可信，未使用。请用 gpen-zoo weights download 重新获取，或把作者的原文件 {original} 放入该目录。",
@@ -991,16 +991,16 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.tab_help": ("帮助", "Help"),
     "ui.help_what": ("能做什么，不能做什么", "What it does and what it does not"),
     "ui.help_what_1": (
-        "GPEN 把照片里的每张脸裁出来，按人脸的样子重新画清楚，再放回原处；脸以外一个像素也不动。",
-        "GPEN cuts out every face of a photo, draws it anew as a clear face, and puts it back; outside the faces not a pixel changes.",
+        "GPEN 把照片里的每张脸裁出来，按人脸的样子重新画清楚，再放回原处；不放大照片时，脸以外一个像素也不动。",
+        "GPEN cuts out every face of a photo, draws it anew as a clear face, and puts it back; unless the photo is enlarged, not a pixel changes outside the faces.",
     ),
     "ui.help_what_2": (
         "它靠的是对人脸的一般认识，并不认识照片里的人。脸越小、越模糊，画出来的细节就越多是猜的：小于 24 像素时大半是生成的。不要把结果当作证据。",
         "It goes by what faces look like in general and does not know the person. The smaller and the more blurred a face, the more is guessed: below 24 px most detail is invented. Never take a result for evidence.",
     ),
     "ui.help_what_3": (
-        "它不会给黑白照片上色，也不修复背景、折痕和破损。侧脸、遮挡、眼镜和首饰容易画错：用强度滑块减弱，或取消勾选那张脸。",
-        "It does not colour grey photos and mends no background, folds or tears. Profiles, covered faces, glasses and jewellery often come out wrong: lower the strength or untick the face.",
+        "“修复”页只修人脸：给黑白照片上色、补全折痕和破损在“更多”页（各需另装权重），放大整张照片用“更多选项”里的“放大”。侧脸、遮挡、眼镜和首饰容易画错：用强度滑块减弱，或取消勾选那张脸。",
+        "The Restore tab mends faces only: the More tab colours grey photos and fills in folds and tears (each with weights of its own), and Enlarge under More options makes the whole photo larger. Profiles, covered faces, glasses and jewellery often come out wrong: lower the strength or untick the face.",
     ),
     "ui.help_weights": ("怎样取得官方权重", "How to get the official weights"),
     "ui.help_weights_1": (
@@ -1053,7 +1053,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.branch_info": ("自动：每张脸用能容纳它的最小分支。", "Automatic: the smallest branch that holds each face."),
     "ui.branch_auto": ("自动", "Automatic"),
     "ui.mask": ("修改范围", "What may change"),
-    "ui.mask_info": ("范围以外一个像素也不动。", "Outside it not a pixel changes."),
+    "ui.mask_info": ("范围以外一个像素也不动（放大照片时除外）。", "Outside it not a pixel changes, unless the photo is enlarged."),
     "ui.mask_face": ("脸部", "Face"),
     "ui.mask_hair": ("脸部和头发", "Face and hair"),
     "ui.mask_crop": ("整个裁切框", "The whole crop"),
@@ -1392,6 +1392,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "Hugging Face 镜像地址（代替 HF_ENDPOINT）",
         "address of a Hugging Face mirror (instead of HF_ENDPOINT)",
     ),
+    "cli.no_digest": ("没有登记过", "nobody has recorded one"),
     "cli.accept_unpinned": (
         "摘要未登记也接受，由你担保这个文件可信",
         "accept a file without a recorded digest, on your own word",
