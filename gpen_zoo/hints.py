@@ -534,8 +534,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{branch} ({size} px) is the largest installed branch; the face has {side} px.",
     ),
     "B20": (
-        "照片已用 Lanczos 插值放大到 {scale} 倍：没有安装可用的背景放大权重。要更清晰的背景，请运行 gpen-zoo weights download {name}。",
-        "The photo was enlarged ×{scale} by Lanczos interpolation, since no weights for the background can be used. For a sharper background run gpen-zoo weights download {name}.",
+        "照片已用 Lanczos 插值放大到 {scale} 倍：没有安装可用的背景放大权重。要更清晰的背景，请在网页的“权重”页下载 {name}，或运行 gpen-zoo weights download {name}。",
+        "The photo was enlarged ×{scale} by Lanczos interpolation, since no weights for the background can be used. For a sharper background download {name} on the page's Weights tab, or run gpen-zoo weights download {name}.",
     ),
     "B21": (
         "背景已用 {name} 处理（{scale} 倍）。",
@@ -573,16 +573,16 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     # --- P: colouring, filling in, faces from label maps -------------------------------------------------------
     "P01": (
-        "这张照片本来就有颜色；颜色已换成网络给出的。若只想上一点色，请调低强度。",
-        "This photo had colours already; they were replaced by the network's. For less of them, lower the strength.",
+        "这张照片本来就有颜色；颜色已换成网络给出的。若只想上一点色，请调低颜色浓度。",
+        "This photo had colours already; they were replaced by the network's. For less of them, lower the strength of colour.",
     ),
     "P10": (
         "这张图不像蒙版：{pct}% 的像素既不黑也不白。蒙版应为黑底、要补全处涂白；请另选一张图。",
         "This picture is no mask: {pct}% of its pixels are neither black nor white. A mask is black, with white where to fill in; choose another picture.",
     ),
     "P11": (
-        "没有标出要补全的地方。请把要补全处涂白（在网页上直接涂抹即可）。",
-        "Nothing is marked to be filled in. Paint the spots white (on the page: paint over them).",
+        "没有标出要补全的地方。请在照片上涂抹要补全的地方；用蒙版文件时，把这些地方涂成白色。",
+        "Nothing is marked to be filled in. Paint over the spots; in a mask file, make them white.",
     ),
     "P12": (
         "整张照片都被标为要补全，没有留下可参照的内容。请只涂要补全的部分；若黑白弄反了，请把蒙版反相。",
@@ -670,8 +670,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "The face is {px} px, below the {least} px you set, and was left as it was. Lower the minimum size to restore it.",
     ),
     "F42": (
-        "只修复最大的脸（{index} 号），这张保持原样。取消“仅最大的脸”即可修复。",
-        "Only the largest face (number {index}) was to be restored, so this one was left as it was. Turn off “largest only” to restore it.",
+        "只修复最大的脸（{index} 号），这张保持原样。取消“只修复最大的一张脸”（--largest）即可修复。",
+        "Only the largest face (number {index}) was to be restored, so this one was left as it was. Turn off “Only the largest face” (--largest) to restore it.",
     ),
     "F43": (
         "侧脸（约 {degrees}°），默认只用 {percent}% 强度：模型主要见过正脸，容易画错远侧的眼睛。如需更强，请自行调高强度。",
