@@ -1030,6 +1030,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "把 ADDRESS 换成本页地址。选项见 README；被拒绝时，错误信息里有代码和中英文提示。",
         "Put this page's address in place of ADDRESS. The README lists the options; a refusal carries its code and the hint in both languages.",
     ),
+    "ui.help_api_2": (
+        "用 gpen-zoo serve 启动时，一条命令就能修复一张照片：",
+        "Where gpen-zoo serve runs, one command restores a photo:",
+    ),
     "ui.help_examining": ("正在检查这台机器…", "Examining this machine…"),
     "ui.photo": ("照片", "Photo"),
     "ui.drop": (

@@ -75,9 +75,25 @@ def obtain(home: Path, entry: Entry, wish: Wish) -> tuple[Record, tuple[Note, ..
             tried.append(note("N20", source=str(source), why=error.note))
             continue
         return record, tuple(tried)
-    raise FetchFailed(
-        "N21", name=entry.name, tried=tuple(tried), file=entry.file, sha256=entry.sha256 or "?", folder=home
+    raise FetchFailed("N21", name=entry.name, tried=tuple(tried), file=entry.file, sha256=digest_of(entry), folder=home)
+
+
+def missing(home: Path, entry: Entry) -> WeightMissing:
+    """Where to get a weight that is not in the folder `home`, with the command that fetches it (W16)."""
+    return WeightMissing(
+        "W16",
+        name=entry.name,
+        folder=home,
+        accept="" if entry.pinned else " --accept-unpinned",
+        file=entry.file,
+        sha256=digest_of(entry),
+        where=", ".join(str(source) for source in entry.sources) or "-",
     )
+
+
+def digest_of(entry: Entry) -> str | Note:
+    """The recorded digest of the author's file, or that there is none."""
+    return entry.sha256 or note("cli.no_digest")
 
 
 def _chosen(home: Path, entry: Entry, wish: Wish) -> tuple[Source, ...]:
@@ -92,9 +108,9 @@ def _chosen(home: Path, entry: Entry, wish: Wish) -> tuple[Source, ...]:
     if offline():
         sources = tuple(source for source in sources if source.kind == "local")
         if not sources:
-            raise FetchFailed("N02", name=entry.name, folder=home, file=entry.file, sha256=entry.sha256 or "?")
+            raise FetchFailed("N02", name=entry.name, folder=home, file=entry.file, sha256=digest_of(entry))
     if not sources:
-        raise WeightMissing("W16", name=entry.name, folder=home, file=entry.file, sha256=entry.sha256 or "?", where="-")
+        raise missing(home, entry)
     return sources
 
 

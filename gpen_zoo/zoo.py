@@ -20,7 +20,7 @@ from gpen_zoo.identify import Finding, identify
 from gpen_zoo.inventory import Listed, listing
 from gpen_zoo.lock import Record
 from gpen_zoo.manifest import Digest, Entry
-from gpen_zoo.obtain import WORK, Wish, change_record, install, obtain, parts_of, set_aside
+from gpen_zoo.obtain import WORK, Wish, change_record, install, missing, obtain, parts_of, set_aside
 from gpen_zoo.shelf import Shelf, Status
 
 ADOPT_PATIENCE = 600.0  # seconds to wait for another process that is converting the same weight
@@ -96,7 +96,7 @@ class Zoo:
         """Hash the whole file again, whatever was remembered; the note says size and digest. Raises like `locate`."""
         entry = self.entry(name)
         if not self.path_of(entry).is_file():
-            raise self._missing(entry)
+            raise missing(self.home, entry)
         digest = self._shelf.check(entry, thorough=True)
         return note("W35", name=entry.name, bytes=digest.bytes, sha256=digest.sha256)
 
@@ -294,7 +294,7 @@ class Zoo:
                 if not self.path_of(entry).is_file():  # else another process has just done it
                     install(self.home, entry, path, found.digest, found.trust, source=str(path), file=path.name)
             return
-        raise self._missing(entry)
+        raise missing(self.home, entry)
 
     @contextmanager
     def _alone(self, entry: Entry, timeout: float, cancelled: Callable[[], bool] | None) -> Iterator[None]:
@@ -308,12 +308,6 @@ class Zoo:
 
         with mutex.hold(path, timeout=timeout, waiting=waiting, cancelled=cancelled):
             yield
-
-    def _missing(self, entry: Entry) -> WeightMissing:
-        where = ", ".join(str(source) for source in entry.sources) or "-"
-        return WeightMissing(
-            "W16", name=entry.name, folder=self.home, file=entry.file, sha256=entry.sha256 or "?", where=where
-        )
 
 
 def _by_branch(entry: Entry) -> tuple[int, str]:

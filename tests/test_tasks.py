@@ -28,7 +28,7 @@ from gpen_zoo.desk import Desk, Stage
 from gpen_zoo.engine import Outcome, load_engine
 from gpen_zoo.errors import GpenError, OptionsInvalid, OutOfMemory, WeightMissing, WeightWrongKind
 from gpen_zoo.fill_mask import inner_weight, mask_of
-from gpen_zoo.hints import Note, note
+from gpen_zoo.hints import Note, note, say
 from gpen_zoo.label_map import CLASSES, COLOURS, read_label_map
 from gpen_zoo.manifest import Entry
 from gpen_zoo.network import GPEN
@@ -100,7 +100,12 @@ def test_weights_that_are_not_there_say_how_to_get_them() -> None:
             load_network(Zoo(), task)
         assert refused.value.code == "W16"
         assert "GPEN-" in str(refused.value)
-        assert "weights download" in str(refused.value)
+        name = refused.value.note.params["name"]
+        assert f"weights download {name} --accept-unpinned" in str(refused.value), "nobody has recorded its digest"
+        assert "SHA256: nobody has" in str(refused.value) and "没有登记过" in say(refused.value.note, "zh")
+    with pytest.raises(WeightMissing) as refused:
+        Zoo().locate("GPEN-BFR-512")
+    assert "--accept-unpinned" not in str(refused.value) and "SHA256: f1002c41" in str(refused.value)
     with pytest.raises(WeightWrongKind):
         load_network(Zoo(), "colorize", "GPEN-Inpainting-1024")
 
