@@ -72,6 +72,11 @@ def test_channels_that_nobody_reads_are_the_ones_left_behind() -> None:
         torch.testing.assert_close(student(faces), net(faces), atol=1e-4, rtol=1e-4)
 
 
+def test_a_student_without_channels_is_refused() -> None:
+    with pytest.raises(ValueError, match="no channels"):
+        narrowed(teacher(), 1 / 64, torch.zeros(1, 3, 64, 64))
+
+
 def test_the_whole_width_is_the_teacher_itself() -> None:
     net, faces = teacher(), torch.rand(1, 3, 64, 64) * 2 - 1
     same = narrowed(net, 1.0, faces).state_dict()
@@ -106,10 +111,21 @@ def test_an_exported_file_runs_in_the_engine_and_says_where_it_comes_from(
     assert np.abs(outcome.pixels.astype(float) - wanted).max() <= 1
     assert gpen_zoo(["weights", "inspect", str(target), "--json"]) == 0
     assert "GPEN" in capsys.readouterr().out
-    (block,) = yaml.safe_load(entry(target, "small", "demo"))
+    (block,) = yaml.safe_load(entry(target, "small", "CC0-1.0"))["weights"]
     assert block["branch"] == 64
     assert block["bytes"] == target.stat().st_size
     assert Config(**{k: v for k, v in block["architecture"].items() if k != "family"}) == TEACHER
+
+
+def test_the_printed_manifest_makes_the_file_a_weight_like_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, photo = tmp_path / "small.safetensors", tmp_path / "photo.png"
+    export(teacher().state_dict(), target, name="small-64", licence="CC0-1.0", origin={})
+    (tmp_path / "mine.yaml").write_text(entry(target, "small-64", "CC0-1.0"))
+    monkeypatch.setenv("GPEN_ZOO_MANIFEST", str(tmp_path / "mine.yaml"))
+    assert gpen_zoo(["weights", "adopt", str(target)]) == 0
+    write(Image(pixels=np.full((64, 64, 3), 90, np.uint8)), photo)
+    words = ["-o", str(tmp_path / "out"), "--model", "small-64", "--aligned"]
+    assert gpen_zoo(["restore", "-i", str(photo), *words]) == 0
 
 
 def test_values_beyond_float16_are_refused(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from gpen_zoo.types import Image
 from training import losses
 from training.checkpoint import NAME, load_checkpoint
 from training.pictures import Faces, Mixture, as_pixels, as_tensor, batches, face_files
-from training.train import Settings, Trainer, load_network, lr_at, train
+from training.train import Settings, Trainer, load_network, lr_at, main, train
 
 SIZE = 32
 ROOT = Path(__file__).parents[1]
@@ -198,3 +198,28 @@ def test_two_processes_train_together(faces: Path, tmp_path: Path) -> None:
     assert a.step == b.step == 4
     worst = max(float((a.g[name].float() - b.g[name].float()).abs().max()) for name in a.g)
     assert worst < 1e-3, worst
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["--init", "nowhere.safetensors"], "nowhere.safetensors"),
+        (["--validation", "nowhere.txt"], "nowhere.txt"),
+        (["--wear", "dust:1"], "dust"),
+        (["--narrow", "0.0001"], "no channels"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    wrong: list[str], words: str, faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["training.train", *command(faces, tmp_path / "run")[2:], *wrong])
+    with pytest.raises(SystemExit, match=words):
+        main()
+    assert not (tmp_path / "run" / NAME).exists()
+
+
+def test_another_networks_run_is_not_gone_on_with(faces: Path, tmp_path: Path) -> None:
+    run(tmp_path, faces, SETTINGS)
+    other = Trainer(GPEN.from_config(replace(TINY, narrow=1 / 32)), SETTINGS)
+    with pytest.raises(ValueError, match="trains"):
+        other.resume(load_checkpoint(tmp_path / NAME))

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpen_zoo.architecture import Config
+
 NAME = "checkpoint.pt"
 
 
@@ -37,3 +39,10 @@ class Checkpoint:
 def load_checkpoint(path: Path) -> Checkpoint:
     """Reads data only; a pickle with code inside is refused by torch."""
     return Checkpoint(**torch.load(path, map_location="cpu", weights_only=True))
+
+
+def checked(config: Config) -> Config:
+    """The same. ValueError where it has no channels left at some resolution."""
+    if not config.width(32) or not config.width(config.size):
+        raise ValueError(f"narrow {config.narrow:g} leaves no channels at {config.size} px")
+    return config

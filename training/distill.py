@@ -17,7 +17,7 @@ import torch
 from gpen_zoo.zoo import Zoo
 from training.narrow import narrowed
 from training.pictures import Faces, Mixture, face_files
-from training.train import add_arguments, load_network, run
+from training.train import add_arguments, load_network, plainly, run
 
 MEASURED = 16  # faces on which the strength of channels is measured
 
@@ -34,12 +34,14 @@ def main() -> None:
     parser.add_argument("--narrow", type=float, default=0.5, help="width of the student, times the teacher's")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    teacher = load_network(teacher_file(args.teacher))
-    names = args.validation.read_text().split() if args.validation else []
-    files = face_files(args.data, without=names)
-    pictures = Faces(files, teacher.config.size, Mixture.parse(args.wear), args.seed, count=MEASURED)
-    worn = torch.stack([pictures[i][0] for i in range(MEASURED)])
-    run(args, narrowed(teacher, args.narrow, worn), teacher)
+    with plainly():
+        teacher = load_network(teacher_file(args.teacher))
+        names = args.validation.read_text().split() if args.validation else []
+        files = face_files(args.data, without=names)
+        pictures = Faces(files, teacher.config.size, Mixture.parse(args.wear), args.seed, count=MEASURED)
+        worn = torch.stack([pictures[i][0] for i in range(MEASURED)])
+        student = narrowed(teacher, args.narrow, worn)
+    run(args, student, teacher)
 
 
 if __name__ == "__main__":

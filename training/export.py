@@ -23,7 +23,7 @@ from gpen_zoo.convert import write
 from gpen_zoo.network import GPEN
 from gpen_zoo.weightfile import read_state_dict, sha256_of
 from training.checkpoint import Checkpoint, load_checkpoint
-from training.train import load_network
+from training.train import load_network, plainly
 from training.validation import Figures, figures, restored, worn_faces
 
 
@@ -91,7 +91,8 @@ def card(target: Path, name: str, licence: str, about: str, rows: list[tuple[str
 
 
 def entry(target: Path, name: str, licence: str) -> str:
-    """A block for weights_manifest.yaml; `licence` must be a key of its table, sources are to be added."""
+    """A manifest of this file alone, for GPEN_ZOO_MANIFEST; its blocks may also go into weights_manifest.yaml. Without
+    sources, which may be added, `gpen-zoo weights adopt` takes the file at hand."""
     config = Config.from_state_dict(read_state_dict(target))
     architecture = ", ".join(f"{k}: {v}" for k, v in {"family": "GPEN", **asdict(config)}.items())
     fields = {
@@ -101,10 +102,21 @@ def entry(target: Path, name: str, licence: str) -> str:
         "architecture": "{" + architecture + "}",
         "bytes": target.stat().st_size,
         "sha256": sha256_of(target),
-        "licence": licence,
+        "licence": name,
         "alignment": "gpen",
     }
-    return "\n".join([f"  - name: {name}", *(f"    {key}: {value}" for key, value in fields.items())])
+    words = json.dumps(licence)
+    return "\n".join(
+        [
+            "version: 1",
+            "licences:",
+            f"  {name}: {{spdx: {words}, zh: {words}, en: {words}}}",
+            "",
+            "weights:",
+            f"  - name: {name}",
+            *(f"    {key}: {value}" for key, value in fields.items()),
+        ]
+    )
 
 
 def main() -> None:
@@ -120,6 +132,12 @@ def main() -> None:
     parser.add_argument("--validation", type=Path)
     parser.add_argument("--wear", nargs="+", default=["standard", "light", "heavy", "print", "chat", "video"])
     args = parser.parse_args()
+    with plainly():
+        made = _export(args)
+    print(made)
+
+
+def _export(args: argparse.Namespace) -> str:
     first = load_checkpoint(args.checkpoint)
     runs, state = [(first, 1.0)], dict(first.g_ema)
     if args.mix:
@@ -132,8 +150,7 @@ def main() -> None:
         rows = table(args.target, args.data, args.validation.read_text().split(), tuple(args.wear))
     text = card(args.target, args.name, args.licence, args.about, rows)
     args.target.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
-    print(entry(args.target, args.name, args.licence))
+    return text + "\n" + entry(args.target, args.name, args.licence)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,16 @@ import torch
 from torch import Tensor, nn
 
 from gpen_zoo.network import GPEN, EqualConv2d, EqualLinear, ModulatedConv2d, StyledConv, ToRGB
+from training.checkpoint import checked
 
 Kept = dict[str, Tensor]  # space of channels → int64 numbers of those kept, ascending
 
 
 def narrowed(teacher: GPEN, factor: float, faces: Tensor) -> GPEN:
-    """A GPEN of `factor` times the teacher's width. faces: float32 (N, 3, S, S) to measure on; a few suffice."""
-    config = replace(teacher.config, narrow=teacher.config.narrow * factor)
+    """A GPEN of `factor` times the teacher's width. faces: float32 (N, 3, S, S) to measure on; a few suffice.
+
+    ValueError when no channel would be left somewhere."""
+    config = checked(replace(teacher.config, narrow=teacher.config.narrow * factor))
     student = GPEN.from_config(config)
     kept = strongest(teacher, config.width, faces)
     with torch.no_grad():

@@ -16,8 +16,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from types import FrameType
@@ -29,9 +29,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from gpen_zoo.architecture import Config
 from gpen_zoo.convert import read_original
+from gpen_zoo.errors import GpenError
 from gpen_zoo.network import GPEN
 from training import losses, record, validation
-from training.checkpoint import NAME, Checkpoint, load_checkpoint
+from training.checkpoint import NAME, Checkpoint, checked, load_checkpoint
 from training.discriminator import PatchDiscriminator
 from training.pictures import Faces, Mixture, batches, face_files
 
@@ -191,7 +192,11 @@ class Trainer:
         )
 
     def resume(self, saved: Checkpoint) -> None:
-        """Go on from a checkpoint. A critic that it lacks starts afresh: adversarial training may follow distortion."""
+        """Go on from a checkpoint. A critic that it lacks starts afresh: adversarial training may follow distortion.
+
+        ValueError when it is another network's."""
+        if dict(saved.config) != asdict(self.net.config):
+            raise ValueError(f"the run that is there trains {dict(saved.config)}, not {asdict(self.net.config)}")
         self.step = saved.step
         self.net.load_state_dict(saved.g)
         self.average.load_state_dict(saved.g_ema)
@@ -300,6 +305,12 @@ def run(args: argparse.Namespace, net: GPEN, teacher: nn.Module | None = None) -
     """What the command lines of training and distilling share."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     settings = settings_from(args)
+    with plainly():
+        Mixture.parse(settings.wear)
+        names = args.validation.read_text().split() if args.validation else []
+        files = face_files(args.data, without=names)
+        pairs = list(validation.worn_faces(args.data, names, net.config.size))
+        args.output.mkdir(parents=True, exist_ok=True)
     if args.low_priority:
         os.nice(19)
         if hasattr(os, "sched_setscheduler"):
@@ -312,19 +323,17 @@ def run(args: argparse.Namespace, net: GPEN, teacher: nn.Module | None = None) -
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)) if cuda else 0) if cuda else torch.device("cpu")
     if world > 1:
         torch.distributed.init_process_group("nccl" if cuda else "gloo")
-    args.output.mkdir(parents=True, exist_ok=True)
-    names = args.validation.read_text().split() if args.validation else []
     held = None
-    if names:
-        worn, truth = zip(*validation.worn_faces(args.data, names, net.config.size), strict=True)
+    if pairs:
+        worn, truth = zip(*pairs, strict=True)
         held = Held(worn=worn, truth=truth)
     trainer = Trainer(net, settings, teacher=teacher, device=device, world=world)
     if (args.output / NAME).exists():
-        trainer.resume(load_checkpoint(args.output / NAME))
+        with plainly():
+            trainer.resume(load_checkpoint(args.output / NAME))
         log.info("going on at step %d", trainer.step)
     elif held is not None and rank == 0:
         log.info("at the start: %s", trainer.validate(held)[0])
-    files = face_files(args.data, without=names)
     train(
         trainer,
         files,
@@ -361,8 +370,24 @@ def main() -> None:
     parser.add_argument("--n-mlp", type=int, default=2)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
+    with plainly():
+        net = load_network(args.init) if args.init else GPEN.from_config(config_from(args))
+    run(args, net)
+
+
+def config_from(args: argparse.Namespace) -> Config:
+    """ValueError for a network without channels somewhere."""
     config = Config(args.size, args.style_dim, args.n_mlp, args.channel_multiplier, args.narrow)
-    run(args, load_network(args.init) if args.init else GPEN.from_config(config))
+    return checked(config)
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """What is wrong with files and flags in a line, without a traceback."""
+    try:
+        yield
+    except (OSError, ValueError, GpenError) as error:
+        raise SystemExit(f"training: {error}") from error
 
 
 if __name__ == "__main__":
