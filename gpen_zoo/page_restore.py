@@ -68,6 +68,7 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
                 image_mode=None,
                 sources=["upload", "clipboard", "webcam"],
                 elem_id="photo-input",
+                elem_classes="photo-field",
                 height=300,
             )
             with gr.Row(elem_id="buttons"):

@@ -2,7 +2,7 @@
 // The browser's sign for a picture it cannot show says nothing; the status says why.
 for (const [kind, broken] of [['error', true], ['load', false]]) {
   document.addEventListener(kind, event => {
-    if (event.target.closest?.('#photo-input')) event.target.classList.toggle('broken', broken);
+    if (event.target.closest?.('.photo-field')) event.target.classList.toggle('broken', broken);
   }, true);
 }
 // Its empty upload fields are called something else than what is written in them, in one language only.
