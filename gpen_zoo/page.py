@@ -64,8 +64,15 @@ STRONGER = {
     "checkbox_border_color_dark": "*neutral_400",
     "slider_color": "*primary_600",
 }
+# The theme has white blocks without a border on a white page.
+OUTLINED = {
+    "body_background_fill": "*neutral_50",
+    "block_border_width": "1px",
+    "block_border_width_dark": "0px",
+    "input_border_color": "*neutral_300",
+}
 THEME = gr.themes.Soft(primary_hue="teal", font=FONTS, font_mono=["ui-monospace", "monospace"]).set(
-    **SUBDUED, **STRONGER
+    **SUBDUED, **STRONGER, **OUTLINED
 )
 
 
