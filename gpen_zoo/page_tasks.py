@@ -80,6 +80,7 @@ class _Tab:
             label="ui.label_map" if task == "seg2face" else "ui.photo",
             placeholder="ui.drop_map" if task == "seg2face" else "ui.drop",
             elem_id=f"{task}-photo",
+            elem_classes="photo-field",
             height=160 if task == "inpaint" else 240,  # that one is shown again, to be painted on
             **photo,
         )
@@ -241,10 +242,11 @@ def _texts(task: Task) -> dict[str, Any]:
 def _how_to_get(desk: TasksDesk, task: Task) -> str:
     """That the weights are not there, what they are, and both ways to them."""
     entry = desk.entry(task)
-    command = tag("code", f"gpen-zoo weights download {cell(entry.name)}")
+    accept = "" if entry.pinned else " --accept-unpinned"
+    command = tag("code", f"gpen-zoo weights download {cell(entry.name)}{accept}")
     lines = [words("ui.task_missing", name=entry.name), words("ui.task_get", name=entry.name)]
     terms = "" if entry.pinned else tag("p", words("ui.task_terms"))
-    return tag("div", *(tag("p", line) for line in lines), tag("pre", command, tabindex=0), terms, cls="gz-panel")
+    return tag("div", *(tag("p", line) for line in lines), tag("pre", command), terms, cls="gz-panel")
 
 
 def _empty(task: Task) -> str:
