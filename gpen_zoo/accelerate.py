@@ -30,7 +30,8 @@ ERROR = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}  # rela
 ROUNDS, LEAST, SECONDS = 5, 3, 20.0  # pairs of calls; after SECONDS no further one than LEAST is started
 GRAPHS = 4  # shapes with a CUDA graph of their own; each holds the memory of one pass
 
-Verdict: TypeAlias = Literal["kept", "slower", "different", "failed"]  # slower: or not faster by MARGIN
+# slower: or not faster by MARGIN. unsteady: faster by MARGIN at best, but not in every pair.
+Verdict: TypeAlias = Literal["kept", "slower", "unsteady", "different", "failed"]
 Run: TypeAlias = Callable[[Tensor, int], Tensor]  # picture (N, 3, S, S) and tile → picture, as Prepared.__call__
 
 
@@ -142,8 +143,10 @@ def _judged(
             (before, after)[side].append(taken)
             error = float((picture - expected).norm() / expected.norm()) if side else error
     same, ratio = error <= bound, min(before) / min(after)  # NaN is not the same either
-    won = ratio >= MARGIN and all(b > a for b, a in zip(before, after, strict=True))
-    verdict: Verdict = "different" if not same else "kept" if won else "slower"
+    always = all(b > a for b, a in zip(before, after, strict=True))
+    verdict: Verdict = "slower" if ratio < MARGIN else "kept" if always else "unsteady"
+    if not same:
+        verdict = "different"
     return Trial(name=name, verdict=verdict, ratio=ratio, error=error, setup=setup)
 
 

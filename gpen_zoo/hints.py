@@ -1555,6 +1555,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{name}：采用，速度为原来的 {ratio:.2f} 倍，误差 {error:.0e}，首次运行 {setup:.0f} 秒",
         "{name}: used, {ratio:.2f} times as fast, error {error:.0e}, first run {setup:.0f} s",
     ),
+    "cli.trial_unsteady": (
+        "{name}：不采用，并非每次都更快（最好时为 {ratio:.2f} 倍）：这台机器可能正忙，可在空闲时再测，误差 {error:.0e}，首次运行 {setup:.0f} 秒",
+        "{name}: not used, it was not the faster one every time ({ratio:.2f} times as fast at best): the machine may have been busy, try again when it is idle; error {error:.0e}, first run {setup:.0f} s",
+    ),
     "cli.trial_slower": (
         "{name}：不采用，没有明显更快（{ratio:.2f} 倍），误差 {error:.0e}，首次运行 {setup:.0f} 秒",
         "{name}: not used, no clear gain ({ratio:.2f} times as fast), error {error:.0e}, first run {setup:.0f} s",

@@ -15,6 +15,7 @@ from gpen_zoo import accelerate
 from gpen_zoo.accelerate import Accelerated, Candidate, Run, Trial, accelerated, candidates, compare
 from gpen_zoo.cli import main
 from gpen_zoo.engine import Engine
+from gpen_zoo.hints import say
 from gpen_zoo.network import GPEN
 from gpen_zoo.network_fast import Prepared, prepare
 from gpen_zoo.restore import load
@@ -111,7 +112,9 @@ def test_one_lucky_pair_is_not_enough() -> None:
 
     _, trials = tried(Candidate("lucky", lambda run: lucky))
     assert trials["lucky"].ratio > 2
-    assert trials["lucky"].verdict == "slower"
+    assert trials["lucky"].verdict == "unsteady"
+    for lang, reason in (("zh", "并非每次都更快"), ("en", "not the faster one every time")):
+        assert reason in say("cli.trial_unsteady", lang, **trials["lucky"].as_dict())
 
 
 def test_a_failure_later_on_goes_back_to_the_network_for_good(caplog: pytest.LogCaptureFixture) -> None:
