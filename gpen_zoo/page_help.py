@@ -32,7 +32,8 @@ client = Client("ADDRESS")
 file, report = client.predict(handle_file("grandma.jpg"), {"strength": 0.8}, api_name="/restore")
 archive, reports = client.predict([handle_file("a.jpg"), handle_file("b.zip")], {}, api_name="/batch")
 table = client.predict(api_name="/weights")"""
-CURL = """curl -F files=@grandma.jpg ADDRESS/gradio_api/upload                       # → ["PATH"]
+ONE_CURL = "curl -F file=@grandma.jpg ADDRESS/v1/restore -o restored.jpg"
+CURL = """curl -F files=@grandma.jpg ADDRESS/gradio_api/upload   # → ["PATH"]
 curl -H 'Content-Type: application/json' ADDRESS/gradio_api/call/restore \\
   -d '{"data": [{"path": "PATH", "meta": {"_type": "gradio.FileData"}}, {"strength": 0.8}]}'   # → event_id
 curl ADDRESS/gradio_api/call/restore/EVENT_ID"""
@@ -52,8 +53,6 @@ def help_tab(zoo: Zoo, tab: gr.Tab) -> None:
 
 def text() -> str:
     """All that does not depend on this machine."""
-    # Wide lines are scrolled, and a keyboard has to reach what scrolls.
-    code = "".join(tag("pre", tag("code", html.escape(lines, quote=False)), tabindex=0) for lines in (PYTHON, CURL))
     questions = (
         tag("details", tag("summary", words(question)), *(tag("p", told(answer)) for answer in answers))
         for question, answers in QUESTIONS
@@ -67,9 +66,16 @@ def text() -> str:
         *questions,
         tag("h2", words("ui.help_api")),
         tag("p", words("ui.help_api_1")),
-        code,
+        _code(PYTHON),
+        _code(CURL),
+        tag("p", words("ui.help_api_2")),
+        _code(ONE_CURL),
     ]
     return tag("div", *parts, cls="gz-help")
+
+
+def _code(lines: str) -> str:
+    return tag("pre", tag("code", html.escape(lines, quote=False)))
 
 
 def versions(found: Examination) -> str:
