@@ -8,11 +8,19 @@ import logging
 import os
 import sys
 import webbrowser
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from gpen_zoo.console import FAILED, OK, complain, open_zoo, write_json
 from gpen_zoo.hints import Lang, note, say
+
+if TYPE_CHECKING:
+    from gpen_zoo.budget import Row
+    from gpen_zoo.doctor import Examination
+
+PLANNED = ("cuda", "cpu")  # kinds of devices in the tables of plans
 
 Command = Callable[..., argparse.ArgumentParser]
 N = TypeVar("N", int, float)
@@ -58,42 +66,65 @@ def at_least(least: N) -> Callable[[str], N]:
 def run_doctor(args: argparse.Namespace, lang: Lang) -> int:
     from gpen_zoo.doctor import examine
 
-    if args.plans:
-        return run_plans(lang)
-    found = examine(open_zoo(), accelerate=args.accelerate)
+    # The plans alone are arithmetic and quick; the rest is looked at too where its most costly part was asked for.
+    found = None if args.plans and not args.accelerate else examine(open_zoo(), accelerate=args.accelerate)
+    tables = {device: plans_for(device) for device in PLANNED} if args.plans else {}
     if args.json:
-        write_json("-", found.as_dict())
+        plans = {device: [{**asdict(row), "plan": str(row.plan)} for row in rows] for device, rows in tables.items()}
+        write_json("-", {**(found.as_dict() if found else {}), **({"plans": plans} if plans else {})})
         return OK
-    print(say("cli.doctor_versions", lang))
+    if found is not None:
+        tell_examination(found, lang)
+    for device, rows in tables.items():
+        print(say(f"cli.plans_{device}", lang))
+        for line in plan_lines(rows):
+            print(f"  {line}")
+    return OK
+
+
+def tell_examination(found: Examination, lang: Lang) -> None:
+    """Versions, device, weights, accelerators and problems."""
+
+    def heading(words: str) -> str:
+        return say("cli.doctor_line", lang, title=words, value="").rstrip()
+
+    def line(key: str, value: str) -> None:
+        print(say("cli.doctor_line", lang, title=say(key, lang), value=value))
+
+    print(heading(say("cli.doctor_versions", lang)))
     for name, number in found.versions.items():
-        print(f"  {name:<16} {number or '-'}")
-    print(f"{say('cli.doctor_device', lang)}: {found.device}, {found.threads} threads")
-    print(f"{say('cli.doctor_zoo', lang)}: {found.home}")
-    print(f"{say('cli.doctor_use', lang)}: {', '.join(found.branches) or '-'}; {found.detector}")
+        print(f"  {name:<17} {number or '-'}")
+    line("cli.doctor_device", say("cli.doctor_threads", lang, device=found.device, threads=found.threads))
+    line("cli.doctor_zoo", found.home)
+    branches = ", ".join(found.branches) or "-"
+    line("cli.doctor_use", say("cli.doctor_in_use", lang, branches=branches, detector=found.detector))
     for label, trials in found.accelerators.items():
-        print(f"{say('cli.doctor_accelerators', lang)} ({label}):")
+        print(heading(f"{say('cli.doctor_accelerators', lang)} [{label}]"))
         for trial in trials:
             print("  " + say(f"cli.trial_{trial.verdict}", lang, **trial.as_dict()))
-    print(say("cli.doctor_problems", lang) + ":")
+    print(heading(say("cli.doctor_problems", lang)))
     for problem in found.problems:
         print(f"  {say(problem, lang)} [{problem.code}]")
     if not found.problems:
         print("  " + say("cli.doctor_fine", lang))
-    return OK
 
 
-def run_plans(lang: Lang) -> int:
+def plans_for(device: str) -> tuple[Row, ...]:
     """Which plan machines with 2 to 24 GB get for each branch of the manifest, by the code that plans a run."""
     from gpen_zoo.architecture import Config
     from gpen_zoo.budget import plans_table
 
     restorers = [e for e in open_zoo().entries if e.role == "restorer" and e.architecture.family == "GPEN"]
     branches = {e.name: Config(**dict(e.architecture.params)) for e in restorers}  # type: ignore[arg-type]
-    for device, title in (("cuda", "cli.plans_cuda"), ("cpu", "cli.plans_cpu")):
-        print(say(title, lang))
-        for row in plans_table(branches, device):
-            print(f"  {row.branch:<14} {row.gigabytes:>3} GB  {row.bytes / 1e9:5.1f} GB  {row.plan}")
-    return OK
+    return plans_table(branches, device)
+
+
+def plan_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """A line for each plan of a branch, with the memory from which on and up to which it is taken."""
+    for (branch, plan, needed), same in groupby(rows, key=lambda row: (row.branch, row.plan, row.bytes)):
+        sizes = [row.gigabytes for row in same]
+        memory = f"{sizes[0]}–{sizes[-1]} GB" if len(sizes) > 1 else f"{sizes[0]} GB"
+        yield f"{branch:<14} {memory:>8} {needed / 2**20:>6.0f} MB  {plan}"
 
 
 def run_serve(args: argparse.Namespace, lang: Lang) -> int:

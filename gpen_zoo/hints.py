@@ -936,6 +936,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "没有下载来源：请自行取得文件后导入。",
         "No source to download from: get the file yourself and import it.",
     ),
+    "ui.w_bundled": ("随项目附带，一直可用，无需下载。", "Bundled with the project, always there; nothing to download."),
     "ui.w_from": ("装自", "Installed from"),
     "ui.w_terms": ("许可说明", "Terms"),
     "ui.w_plan": ("本机方案", "Plan on this machine"),
@@ -1530,6 +1531,9 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "cli.unpinned": ("未安装，摘要未登记", "not installed, digest unknown"),
     "cli.doctor_versions": ("版本", "Versions"),
     "cli.doctor_device": ("设备", "Device"),
+    "cli.doctor_line": ("{title}：{value}", "{title}: {value}"),
+    "cli.doctor_threads": ("{device}，{threads} 个线程", "{device}, {threads} threads"),
+    "cli.doctor_in_use": ("{branches}；查找人脸用 {detector}", "{branches}; faces are found by {detector}"),
     "cli.doctor_zoo": ("权重文件夹", "Zoo folder"),
     "cli.doctor_use": ("将会使用", "Would be used"),
     "cli.doctor_problems": ("问题", "Problems"),
@@ -1569,8 +1573,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "cli.trial_failed": ("{name}：不采用，运行失败（{reason}）", "{name}: not used, it failed ({reason})"),
     "cli.plans": (
-        "列出 2–24 GB 内存或显存的机器对每个分支会用的方案",
-        "show which plan machines with 2 to 24 GB get for each branch",
+        "列出 2–24 GB 内存或显存的机器对每个分支会用的方案（与 --accelerate 同用时，先检查再列出）",
+        "show which plan machines with 2 to 24 GB get for each branch (with --accelerate: after all the rest)",
     ),
     "cli.plans_cuda": (
         "显卡（按显存）：分支、显存、预计占用、方案",

@@ -21,13 +21,14 @@ from PIL import Image as Pil
 from skimage import data
 
 import gpen_zoo as gz
-from gpen_zoo import restore
+from gpen_zoo import doctor, restore
 from gpen_zoo.cli import language_of, main, parser
 from gpen_zoo.cli_flags import face_numbers
 from gpen_zoo.cli_parser import problem
 from gpen_zoo.errors import OptionsInvalid
 from gpen_zoo.hints import say
 from gpen_zoo.types import Image
+from gpen_zoo.zoo import Zoo
 from tests.test_restore import restorer as tiny_restorer
 
 ROOT = Path(__file__).parents[1]
@@ -371,7 +372,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 # The same in a process of its own.
 QUICK = """
 import sys
-from gpen_zoo import restore
+from gpen_zoo import doctor, restore
 from gpen_zoo.cli import main
 from tests.test_restore import restorer
 restore.load = lambda *_, **__: restorer(sizes=(32,))
@@ -560,7 +561,40 @@ def test_doctor(capsys: pytest.CaptureFixture[str], zoo_home: Path) -> None:
     assert found["home"] == str(zoo_home)
     assert "E02" not in [p["code"] for p in found["problems"]]
     assert main(["--lang", "zh", "doctor"]) == 0
-    assert "gpen-demo-256" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "gpen-demo-256" in out
+    assert ": " not in out and " threads" not in out, "Chinese has its own colon and words"
+
+
+def test_plans_are_told_once_for_all_sizes_of_memory_that_share_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--plans", "--lang", "en"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    demo = [line for line in lines if "gpen-demo-256" in line]
+    assert len(demo) == 2 and all("2–24 GB" in line for line in demo)
+    large = [line.split("GPEN-BFR-2048")[1] for line in lines if "GPEN-BFR-2048" in line]
+    assert len(large) > 2 and len(set(large)) == len(large)
+    assert not any(" 0 MB" in line for line in lines)
+    assert main(["doctor", "--plans", "--json"]) == 0
+    plans = json.loads(capsys.readouterr().out)["plans"]
+    assert {row["gigabytes"] for row in plans["cpu"]} == {2, 4, 6, 8, 12, 24}
+    assert isinstance(plans["cuda"][0]["plan"], str)
+
+
+def test_plans_do_not_silence_the_accelerators(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[bool] = []
+    examine = doctor.examine
+
+    def quick(zoo: Zoo, *, accelerate: bool) -> doctor.Examination:
+        asked.append(accelerate)
+        return examine(zoo)
+
+    monkeypatch.setattr(doctor, "examine", quick)
+    assert main(["doctor", "--plans", "--accelerate", "--lang", "en"]) == 0
+    out = capsys.readouterr().out
+    assert asked == [True]
+    assert say("cli.doctor_device", "en") in out and say("cli.plans_cpu", "en") in out
 
 
 @pytest.mark.parametrize(
