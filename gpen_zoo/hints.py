@@ -87,6 +87,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{file} 是 {found}，不是 {wanted}。请换用 {wanted} 的文件。",
         "{file} is {found}, not {wanted}. Use the file of {wanted} instead.",
     ),
+    "W47": (
+        "{name} 的用途是“{found}”，不是“{wanted}”。请换用别的权重（gpen-zoo weights list 列出全部）。",
+        "{name} is for another task ({found}, not {wanted}). Choose other weights; gpen-zoo weights list shows all.",
+    ),
     "W06": (
         "{file} 不完整：应有 {expected} 字节，实有 {found} 字节。请删除后重新下载。",
         "{file} is cut short: {expected} bytes expected, {found} found. Delete it and download it again.",
@@ -494,8 +498,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "kind.unknown": ("未知的二进制文件", "an unknown binary file"),
     # --- F01-F09: what became of a face -----------------------------------------------------------------------
     "F01": (
-        "没有找到人脸，照片原样返回。请试试转正或裁剪照片、换一张更大的扫描件；若整张图就是一张已裁好的脸，请用“已对齐”模式。",
-        "No face was found, so the photo comes back unchanged. Try turning or cropping it, or a larger scan; if the picture is one cropped face already, use aligned mode.",
+        "没有找到人脸，因此没有处理任何人脸。请试试转正或裁剪照片、换一张更大的扫描件；若整张图就是一张已裁好的脸，请用“已对齐”模式。",
+        "No face was found, so none was worked on. Try turning or cropping it, or a larger scan; if the picture is one cropped face already, use aligned mode.",
     ),
     "F02": (
         "已修复，但脸只有 {px} 像素，细节多为生成，未必像本人。有更大的原图时请改用原图。",
@@ -1168,6 +1172,14 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "U08": (
         "有 {count} 张照片，但 -o {path} 是一个文件名。请改为文件夹。",
         "There are {count} photos, but -o {path} is a file name. Give a folder.",
+    ),
+    "U40": (
+        "-o - 把结果写到标准输出，只能处理一张图片，收到的是 {count} 张。请一次只给一张，或用 -o 指定文件夹。",
+        "-o - writes to standard output, which takes one picture, not {count}. Give one at a time, or a folder with -o.",
+    ),
+    "U41": (
+        "{flag} 必须是 0（自动）或不小于 {least} 的数，收到的是 {value}。请改正。",
+        "{flag} must be 0 (automatic) or a number of {least} or more, not {value}. Correct it.",
     ),
     "U17": (
         "磁盘已满，无法写入 {path}。请腾出空间后重试，或换个位置保存。",

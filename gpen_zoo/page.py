@@ -25,8 +25,8 @@ from gpen_zoo.page_help import help_tab
 from gpen_zoo.page_labels import PICK_LANGUAGE, Labels, plain, words
 from gpen_zoo.page_restore import ASSETS, PRIVATE, Surroundings, key_of, restore_tab, script
 from gpen_zoo.page_tasks import tasks_tab
+from gpen_zoo.page_weights import state as weights_state
 from gpen_zoo.page_weights import weights_tab
-from gpen_zoo.page_weights_panels import table as weights_table
 from gpen_zoo.restore import Restorer, load
 from gpen_zoo.same_origin import SameOrigin
 from gpen_zoo.sessions import Session, Sessions
@@ -119,7 +119,7 @@ def build(zoo: Zoo | None = None) -> Page:
             with labels(gr.Tab, label="ui.tab_tasks", id="tasks") as tab:
                 tasks_tab(tasks, labels, tab, tabs)
             with labels(gr.Tab, label="ui.tab_weights", id="weights"):
-                table = weights_tab(weights, lang, labels)
+                weights_view = weights_tab(weights, lang, labels)
             with labels(gr.Tab, label="ui.tab_help", id="help") as tab:
                 help_tab(zoo, tab)
         plain(f'<p class="quiet">{words("ui.privacy")}</p>', elem_id="privacy", js_on_load=script("fields.js"))
@@ -127,7 +127,7 @@ def build(zoo: Zoo | None = None) -> Page:
         lang.change(None, lang, labels.components, js=labels.switch(), **PRIVATE)
         blocks.load(None, None, lang, js=PICK_LANGUAGE, **PRIVATE)
 
-        blocks.load(lambda: weights_table(weights), None, table, **PRIVATE)
+        blocks.load(lambda: weights_state(weights, zoo.entries[0].name), None, weights_view, **PRIVATE)
 
         def leave(request: gr.Request) -> None:
             desk.leave(key_of(request))

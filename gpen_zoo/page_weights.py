@@ -21,8 +21,8 @@ GOOD = ("W35", "S23", "S24", "S25", "W40")
 SURE = "confirm(document.documentElement.dataset.gz == 'zh' ? {zh!r} : {en!r})"
 
 
-def weights_tab(desk: WeightsDesk, lang: gr.Radio, labels: Labels) -> gr.HTML:
-    """Widgets and wiring of the tab, inside an open `gr.Tab`; returns the table, to be filled anew for a visitor."""
+def weights_tab(desk: WeightsDesk, lang: gr.Radio, labels: Labels) -> list[Any]:
+    """Widgets and wiring of the tab, inside an open `gr.Tab`; returns what `state` fills, anew for each visitor."""
     names = [entry.name for entry in desk.zoo.entries]
     with gr.Row():
         with gr.Column(scale=3, min_width=320):
@@ -85,16 +85,13 @@ def weights_tab(desk: WeightsDesk, lang: gr.Radio, labels: Labels) -> gr.HTML:
     with labels(gr.Accordion, label="ui.w_plans", open=False, elem_id="plans-box"):
         plain(panels.plans(desk), elem_id="plans")
 
-    def shown(name: str) -> list[Any]:
-        entry = desk.zoo.entry(name)
-        return [panels.table(desk, name), panels.card(desk, name), gr.update(visible=desk.wants_consent(entry))]
-
-    def on_chosen(name: str, lang: Lang) -> list[Any]:
+    def on_chosen(name: str, lang: Lang, request: gr.Request) -> list[Any]:
         entry = desk.zoo.entry(name)
         first = [(say("ui.w_any_source", lang), "")]
         others = [(str(where), str(number)) for number, where in enumerate(entry.sources, 1)]
         fresh = gr.update(visible=desk.wants_consent(entry), value=False)
-        return [*shown(name)[:2], fresh, gr.update(choices=first + others, value=""), ""]
+        table, card, _, *buttons = state(desk, name, key_of(request))
+        return [table, card, fresh, *buttons, gr.update(choices=first + others, value=""), ""]
 
     def on_table(event: gr.EventData) -> Any:
         return gr.update(value=event.name)
@@ -104,7 +101,7 @@ def weights_tab(desk: WeightsDesk, lang: gr.Radio, labels: Labels) -> gr.HTML:
     ) -> Iterator[list[Any]]:
         key = key_of(request)
         wish = Wish(source=source, endpoint=(mirror or "").strip() or None, accept_unpinned=unpinned)
-        running = [gr.skip()] * 3 + [gr.update(interactive=False), gr.update(interactive=True)]
+        running = [*[gr.skip()] * 3, gr.update(interactive=False), *[gr.skip()] * 2, gr.update(interactive=True)]
 
         def work(tell: Any) -> Note:
             return desk.download(key, name, token=token, consent=consent, wish=wish, tell=tell)
@@ -114,33 +111,34 @@ def weights_tab(desk: WeightsDesk, lang: gr.Radio, labels: Labels) -> gr.HTML:
             if isinstance(news, Progress):
                 yield [panels.progress(news), *running]
             else:
-                yield [told(news.value), *shown(name), gr.update(interactive=True), gr.update(interactive=False)]
+                yield [told(news.value), *state(desk, name), gr.update(interactive=False)]
 
     def press_stop(request: gr.Request) -> None:
         desk.stop(key_of(request))
 
-    def press_verify(name: str, token: str | None) -> list[Any]:
-        return [told(desk.verify(name, token=token)), *shown(name)]
+    def press_verify(name: str, token: str | None, request: gr.Request) -> list[Any]:
+        return [told(desk.verify(name, token=token)), *state(desk, name, key_of(request))]
 
-    def press_remove(name: str, token: str | None, sure: bool) -> list[Any]:
-        return [told(desk.remove(name, token=token)) if sure else gr.skip(), *shown(name)]
+    def press_remove(name: str, token: str | None, sure: bool, request: gr.Request) -> list[Any]:
+        answer = told(desk.remove(name, token=token)) if sure else gr.skip()
+        return [answer, *state(desk, name, key_of(request))]
 
     def on_file(path: str | None, token: str | None) -> Any:
         return told(desk.inspect(path, token=token)) if path else ""
 
     def press_import(
-        path: str | None, meant: str, token: str | None, consent: bool, unpinned: bool, name: str
+        path: str | None, meant: str, token: str | None, consent: bool, unpinned: bool, name: str, request: gr.Request
     ) -> list[Any]:
         answer = desk.adopt(path, name=meant, token=token, consent=consent, accept_unpinned=unpinned)
-        return [told(answer), *shown(name)]
+        return [told(answer), *state(desk, name, key_of(request))]
 
-    view = [table, card, consent]
+    view = [table, card, consent, get, verify, remove]
     chosen.change(on_chosen, [chosen, lang], [*view, source, status], concurrency_limit=4, **PRIVATE)
     table.choose(on_table, None, chosen, trigger_mode="multiple", queue=False, **PRIVATE)
     get.click(
         press_download,
         [chosen, token, consent, source, mirror, unpinned],
-        [status, *view, get, stop],
+        [status, *view, stop],
         concurrency_limit=3,
         **PRIVATE,
     )
@@ -161,7 +159,16 @@ def weights_tab(desk: WeightsDesk, lang: gr.Radio, labels: Labels) -> gr.HTML:
         [import_status, *view],
         **PRIVATE,
     )
-    return table
+    return view
+
+
+def state(desk: WeightsDesk, name: str, key: str = "") -> list[Any]:
+    """Updates: the table, the card of a weight, the tick that accepts its terms, and the buttons that fetch, verify and
+    remove it, each usable where it can do something. key: of a visitor who may be downloading just now."""
+    entry = desk.zoo.entry(name)
+    can = bool(entry.sources) and not desk.downloading(key), desk.zoo.present(entry), desk.removable(entry)
+    consent = gr.update(visible=desk.wants_consent(entry))
+    return [panels.table(desk, name), panels.card(desk, name), consent, *(gr.update(interactive=c) for c in can)]
 
 
 def told(note: Note) -> str:

@@ -62,7 +62,8 @@ def card(desk: WeightsDesk, name: str) -> str:
         (words("ui.w_digest"), cell(entry.sha256) if entry.sha256 else words("ui.w_no_digest")),
         (
             words("ui.w_sources"),
-            "<br>".join(cell(source) for source in entry.sources) or words("ui.w_no_sources"),
+            "<br>".join(cell(source) for source in entry.sources)
+            or words("ui.w_bundled" if entry.bundled else "ui.w_no_sources"),
         ),
     ]
     if line.source:

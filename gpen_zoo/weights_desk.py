@@ -17,7 +17,7 @@ from gpen_zoo.fetch import Progress
 from gpen_zoo.hints import Note, note
 from gpen_zoo.lock import TICK_NS
 from gpen_zoo.manifest import Entry
-from gpen_zoo.obtain import Wish
+from gpen_zoo.obtain import Wish, parts_of
 from gpen_zoo.restore import Restorer, load
 from gpen_zoo.zoo import Zoo
 
@@ -108,6 +108,15 @@ class WeightsDesk:
         """End this visitor's download; what arrived is kept."""
         if stop := self._stops.get(key):
             stop.set()
+
+    def downloading(self, key: str) -> bool:
+        """Whether this visitor's download is still running."""
+        return key in self._stops
+
+    def removable(self, entry: Entry) -> bool:
+        """Whether `remove` would find something: a file, or what a broken download has left."""
+        there = [self.zoo.path_of(entry), *parts_of(self.zoo.home, entry)]
+        return not entry.bundled and any(path.is_file() for path in there)
 
     def verify(self, name: str, *, token: str | None) -> Note:
         """Hash the file again. It costs seconds of a processor, so it needs the same right as a change."""

@@ -82,7 +82,13 @@ def test_a_weight_is_fetched_after_a_cut_used_verified_and_removed(
     page = open_page(browser, served.url, "zh", "phone")
     page.get_by_role("tab", name=say("ui.tab_weights", "zh")).click()
     status = page.locator("#weight-status")
+    for impossible in ("download", "remove"):  # the bundled demo, which is chosen at first
+        expect(page.locator(f"#weight-{impossible}")).to_be_disabled()
+    expect(page.locator("#weight-verify")).to_be_enabled()
+    expect(page.locator("#weight-card")).to_contain_text(say("ui.w_bundled", "zh"), use_inner_text=True)
     page.locator("#weights").get_by_role("button", name="Mine-64").click()
+    for impossible in ("verify", "remove"):
+        expect(page.locator(f"#weight-{impossible}")).to_be_disabled()
     card = page.locator("#weight-card")
     expect(card).to_contain_text("Mine-64")
     expect(card).to_contain_text("仅供学术与非商业用途", use_inner_text=True)
