@@ -15,7 +15,8 @@ from gpen_zoo.detect import embedded_detector, retinaface_detector
 from gpen_zoo.device import check_device
 from gpen_zoo.engine import Engine, load_engine
 from gpen_zoo.errors import GpenError, OptionsInvalid, WeightMissing, WeightWrongKind
-from gpen_zoo.manifest import Entry
+from gpen_zoo.hints import note
+from gpen_zoo.manifest import Entry, Role
 from gpen_zoo.parse import parsenet_parser
 from gpen_zoo.types import F64, Detector, Parser, Scale
 from gpen_zoo.upscaler import Upscaler
@@ -170,8 +171,15 @@ def _first_usable(zoo: Zoo, family: str, build: Callable[[dict[str, torch.Tensor
 def _restorer(zoo: Zoo, name: str) -> Entry:
     entry = zoo.entry(name)
     if entry.role != "restorer":
-        raise WeightWrongKind("W05", file=entry.name, found=entry.role, wanted="restorer")
+        raise wrong_role(entry, "restorer")
     return entry
+
+
+def wrong_role(entry: Entry, wanted: Role) -> WeightWrongKind:
+    """W47: weights of another task than the wanted one."""
+    return WeightWrongKind(
+        "W47", name=entry.name, found=note(f"ui.role_{entry.role}"), wanted=note(f"ui.role_{wanted}")
+    )
 
 
 def _branch(entry: Entry, path: Path, device: str, precision: str, accelerate: bool) -> Branch:

@@ -1094,6 +1094,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "Faces: untick to leave one as it was; press a picture to see it before",
     ),
     "ui.face_number": ("第 {index} 张", "Face {index}"),
+    "ui.face_unticked": ("不会修复。", "Will be left as it is."),
     "ui.own_strength": ("第 {index} 张脸的强度", "Strength of face {index}"),
     "ui.own_reset": ("恢复为总强度", "Back to the common strength"),
     "ui.thumb": ("第 {index} 张脸：显示修复前", "Face {index}: show it before"),

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from gpen_zoo.branches import Branch
+from gpen_zoo.branches import Branch, wrong_role
 from gpen_zoo.device import check_device
 from gpen_zoo.engine import Engine, load_engine
-from gpen_zoo.errors import WeightMissing, WeightWrongKind
+from gpen_zoo.errors import WeightMissing
 from gpen_zoo.manifest import Entry, Role
 from gpen_zoo.weightfile import read_state_dict
 from gpen_zoo.zoo import Zoo
@@ -33,13 +33,13 @@ def entry_for(zoo: Zoo, task: Task, name: str = "auto") -> Entry:
     """The manifest's entry that does `task`: the one called `name`, or for `auto` the first that is there, else the
     first of all, whose absence `Zoo.locate` then explains.
 
-    Raises WeightMissing (W19) for an unknown name, WeightWrongKind (W05) for weights of another task.
+    Raises WeightMissing (W19) for an unknown name, WeightWrongKind (W47) for weights of another task.
     """
     role = ROLES[task]
     if name != "auto":
         entry = zoo.entry(name)
         if entry.role != role:
-            raise WeightWrongKind("W05", file=entry.name, found=entry.role, wanted=role)
+            raise wrong_role(entry, role)
         return entry
     entries = [e for e in zoo.entries if e.role == role and e.architecture.family == "GPEN"]
     if not entries:

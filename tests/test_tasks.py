@@ -106,8 +106,10 @@ def test_weights_that_are_not_there_say_how_to_get_them() -> None:
     with pytest.raises(WeightMissing) as refused:
         Zoo().locate("GPEN-BFR-512")
     assert "--accept-unpinned" not in str(refused.value) and "SHA256: f1002c41" in str(refused.value)
-    with pytest.raises(WeightWrongKind):
+    with pytest.raises(WeightWrongKind) as wrong:
         load_network(Zoo(), "colorize", "GPEN-Inpainting-1024")
+    assert "(filling in, not colouring)" in str(wrong.value)
+    assert "“补全”，不是“上色”" in say(wrong.value.note, "zh")
 
 
 def test_an_installed_network_is_preferred(zoo: Zoo) -> None:
