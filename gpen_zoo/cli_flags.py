@@ -113,10 +113,11 @@ def settings_of(args: argparse.Namespace) -> Settings:
         ("--size", args.size, 16),
         ("--jobs", args.jobs, 1),
         ("--timeout", args.timeout, 0.1),
-        ("--bg-tile", args.bg_tile or None, SMALLEST_TILE),
     ):
         if value is not None and not least <= value <= 100_000:
             raise OptionsInvalid("U28", flag=flag, value=value, least=least)
+    if args.bg_tile and not SMALLEST_TILE <= args.bg_tile <= 100_000:
+        raise OptionsInvalid("U41", flag="--bg-tile", value=args.bg_tile, least=SMALLEST_TILE)
     if args.quality is not None and not 1 <= args.quality <= 100:
         raise OptionsInvalid("I18", quality=args.quality)
     chosen = None if args.ext is None else named_format(args.ext)

@@ -56,8 +56,8 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
     journal = None if one_file else Journal(target)
     without = {target.resolve(), *journal.outputs} if journal else set()
     inputs = find_inputs(args.input, recursive=args.recursive, without=without)
-    if one_file and len(inputs.photos) > 1:
-        raise OptionsInvalid("U08", count=len(inputs.photos), path=args.output)
+    if one_file:
+        check_one(len(inputs.photos), args.output)
     check_report_places(args)
     zoo = open_zoo()
     restorer = load(
@@ -123,6 +123,14 @@ def run(args: argparse.Namespace, lang: Lang) -> int:
     if args.quiet or totals.count != 1 or code == INTERRUPTED:
         print(say("cli.statistics", lang, **totals.as_words()), file=words)
     return code or (FAILED if totals.failed or stopped else OK)
+
+
+def check_one(count: int, output: str) -> None:
+    """OptionsInvalid (U40, U08) where several pictures are to go to standard output or into one file."""
+    if count > 1:
+        raise (
+            OptionsInvalid("U40", count=count) if output == STDOUT else OptionsInvalid("U08", count=count, path=output)
+        )
 
 
 def check_report_places(args: argparse.Namespace) -> None:

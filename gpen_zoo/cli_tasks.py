@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpen_zoo.cli_flags import STDOUT
-from gpen_zoo.cli_restore import interruptible, is_file_name, plan
+from gpen_zoo.cli_restore import check_one, interruptible, is_file_name, plan
 from gpen_zoo.console import FAILED, INTERRUPTED, OK, complain, open_zoo, write_json
 from gpen_zoo.errors import GpenError, OptionsInvalid, PathInaccessible, guarded
 from gpen_zoo.hints import Lang, Note, say
@@ -68,8 +68,8 @@ def run(task: Task, args: argparse.Namespace, lang: Lang) -> int:
     one_file = args.output == STDOUT or is_file_name(target)
     words = sys.stderr if STDOUT in (args.output, args.json) else sys.stdout
     inputs = find_inputs(args.input, recursive=args.recursive, without=set() if one_file else {target.resolve()})
-    if one_file and len(inputs.photos) > 1:
-        raise OptionsInvalid("U08", count=len(inputs.photos), path=args.output)
+    if one_file:
+        check_one(len(inputs.photos), args.output)
     zoo = open_zoo()
     network = load_network(zoo, task, args.model, device=args.device, precision=args.precision)
     detector = load_detector(zoo) if getattr(args, "area", "whole") != "whole" else None

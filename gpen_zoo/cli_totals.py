@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpen_zoo.timeline import Timeline
 
 QUIETLY_FINE = "F04"  # a face that was simply restored needs no line of its own
-SAME_FOR_ALL = "D01"  # told for the first photo only
+SAME_FOR_ALL = ("D01", "B20", "B22", "W")  # told for the first photo only: codes, or what they begin with
 
 
 @dataclass(slots=True)
@@ -66,7 +66,8 @@ class Totals:
 
 
 def tell_result(done: Done, lang: Lang, told: set[str], to: TextIO) -> None:
-    """Lines about one photo. What is the same for every photo of a run (the demo weights) is told once."""
+    """Lines about one photo. What is the same for every photo of a run (the demo weights, how backgrounds
+    are enlarged, weights that are damaged) is told once. told: sentences so far, which grows."""
     result = done.result
     assert result is not None
     restored = sum(1 for f in result.faces if f.verdict is Verdict.RESTORED)
@@ -78,9 +79,10 @@ def tell_result(done: Done, lang: Lang, told: set[str], to: TextIO) -> None:
         if face.note.code != QUIETLY_FINE:
             print("  " + say("ui.face", lang, index=face.index, reason=say(face.note, lang)), file=to)
     for notice in result.notes:
-        if notice.code != SAME_FOR_ALL or notice.code not in told:
-            print(f"  {say(notice, lang)} [{notice.code}]", file=to)
-        told.add(notice.code)
+        words = say(notice, lang)
+        if words not in told or not notice.code.startswith(SAME_FOR_ALL):
+            print(f"  {words} [{notice.code}]", file=to)
+        told.add(words)
 
 
 def laps_table(timeline: Timeline, lang: Lang, to: TextIO) -> None:

@@ -128,7 +128,8 @@ def test_options_reach_the_pipeline(photos: Path, tmp_path: Path, capsys: pytest
         (["--size", "3"], "U28"),
         (["--jobs", "0"], "U28"),
         (["--timeout", "0"], "U28"),
-        (["--bg-tile", "8"], "U28"),
+        (["--bg-tile", "8"], "U41"),
+        (["--bg-tile", "-5"], "U41"),
         (["--scale", "3"], "F63"),
         (["--background", "nobody"], "F63"),
         (["--quality", "101"], "I18"),
@@ -637,6 +638,22 @@ def test_a_busy_port_is_told_before_anything_is_loaded(capsys: pytest.CaptureFix
     assert "[T20]" in capsys.readouterr().err
     assert main(["serve", "--port", "99999"]) == 1
     assert "[T20]" in capsys.readouterr().err
+
+
+def test_one_place_takes_one_photo(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for output, code in (("-", "U40"), (str(tmp_path / "one.png"), "U08")):
+        assert main(["restore", "-i", str(photos / "wall.png"), str(photos / "奶奶.jpg"), "-o", output]) == 2
+        assert f"[{code}]" in capsys.readouterr().err
+
+
+def test_what_holds_for_every_photo_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        Pil.new("RGB", (40, 30)).save(tmp_path / f"{name}.png")
+    words = ["restore", "-i", str(tmp_path), "-o", str(tmp_path / "out"), "--scale", "2", "--lang", "en"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert out.count("[B20]") == 1 and out.count("[F01]") == 2
+    assert "unchanged" not in out, "it was enlarged"
 
 
 @pytest.mark.parametrize("device", ["cuda:9", "foo"])
