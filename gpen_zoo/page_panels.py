@@ -157,7 +157,6 @@ def strip(session: Session) -> str:
 def _face(face: FaceReport, session: Session) -> str:
     options, number = session.options, face.index
     chosen, possible = options.faces is None or number in options.faces, can_be_restored(face)
-    planned = session.result is None and possible and face.branch_note is not None
     own, given = number in dict(options.strengths), options.strength_of(number)
     strength = (face.strength if session.result else 1.0) if given is None else given
     tick = tag("input", type="checkbox", data_face=number, checked=chosen and possible, disabled=not possible)
@@ -174,11 +173,21 @@ def _face(face: FaceReport, session: Session) -> str:
         "li",
         tag("label", tick, tag("span", words("ui.face_number", index=number)), cls="pick"),
         _thumbnail(session.thumbnails.get(number), number),
-        tag("p", told(face.branch_note if planned and face.branch_note else face.note)),
+        _told_of(face, planned=session.result is None and possible),
         slider if possible else "",
         _eraser(number) if number in session.drawn else "",
         cls=" ".join(state),
     )
+
+
+def _told_of(face: FaceReport, *, planned: bool) -> str:
+    """What became of a face; while it is only planned, what there is to say beforehand."""
+    if not planned:
+        return tag("p", told(face.note))
+    if face.note.code == "F05":
+        return tag("p", words("ui.face_unticked"))
+    why = face.branch_note or face.note
+    return "" if why.code == "B01" else tag("p", told(why))  # there is no other branch, so nothing was chosen
 
 
 def _eraser(number: int) -> str:

@@ -124,6 +124,8 @@ def test_a_face_unticked_before_the_work_is_spared(browser: Browser, served: Ser
     choose(page, couple)
     page.locator("#faces input[type=checkbox]").nth(1).uncheck()
     expect(page.locator("#status")).to_contain_text(say("ui.found", "en", found=2, todo=1), use_inner_text=True)
+    expect(page.locator("#faces")).to_contain_text(say("ui.face_unticked", "en"), use_inner_text=True)
+    expect(page.locator("#faces .code")).to_have_count(0)  # nothing has been done yet that needs a code
     page.locator("#restore-button").click()
     expect(page.locator("#status .done")).to_be_visible(timeout=60_000)
     expect(page.locator("#download")).to_be_enabled()
