@@ -154,7 +154,7 @@ class Restorer:
         known |= {r.index: r for r in self._seen(fresh, outcomes, crops)}
         reports = [known[r.index] for r in prepared.reports]
         kept = [n for n in result.notes if n.code != "F01"]
-        more = [n for n in self._summary(reports, options) if n not in kept]
+        more = [n for n in self._summary(reports) if n not in kept]
         names = [b.name for b in self.branches if any(c.branch == b.name for c in reports)]
         return blend(
             replace(
@@ -242,7 +242,7 @@ class Restorer:
             image=image,
             original=image,
             faces=tuple(reports),
-            notes=(*image.notes, *self.notes, *found.notes, *self._summary(reports, options), *told),
+            notes=(*image.notes, *self.notes, *found.notes, *self._summary(reports), *told),
             timings=(),
             weights=(
                 *(b.name for b in self.branches if any(c.branch == b.name for c in reports)),
@@ -317,14 +317,11 @@ class Restorer:
                     at_once = min(max(int(fitting), 1), CROPS_AT_ONCE)
         return outcomes
 
-    def _summary(self, reports: Sequence[FaceReport], options: Options) -> list[Note]:
-        """What the result as a whole has to say: nothing found, numbers that do not exist, downgrades, the demo."""
+    def _summary(self, reports: Sequence[FaceReport]) -> list[Note]:
+        """What the result as a whole has to say: nothing found, downgrades, the demo."""
         notes = []
         if not reports:
             notes.append(note("F01"))
-        unknown = sorted(set(options.faces or ()) - {r.index for r in reports})
-        if unknown and reports:
-            notes.append(note("F09", numbers=", ".join(map(str, unknown)), count=len(reports)))
         for attempt in (a for r in reports for a in r.attempts):
             if attempt not in notes:
                 notes.append(attempt)
@@ -362,7 +359,16 @@ def blend(result: RestoreResult, options: Options) -> RestoreResult:
         grainy=options.grain and not result.aligned,
         remade=enlarged is not None and enlarged.method != LANCZOS,
     )
-    return replace(result, image=image.with_pixels(pixels), faces=reports)
+    notes = (*(n for n in result.notes if n.code != "F09"), *_absent(reports, options))
+    return replace(result, image=image.with_pixels(pixels), faces=reports, notes=notes)
+
+
+def _absent(reports: Sequence[FaceReport], options: Options) -> tuple[Note, ...]:
+    """F09 where faces are wanted by numbers that none has. Without any face F01 says enough."""
+    unknown = sorted(set(options.faces or ()) - {r.index for r in reports})
+    if not unknown or not reports:
+        return ()
+    return (note("F09", numbers=", ".join(map(str, unknown)), count=len(reports)),)
 
 
 def load(

@@ -159,6 +159,11 @@ def test_reblending_equals_running_again_and_needs_no_network() -> None:
     assert [f.strength for f in again.faces] == [0.4, 0.0, 0.9]
     assert [f.note.code for f in again.faces] == ["F04", "F05", "F06"]
     assert np.array_equal(blend(again, FULL).image.pixels, full.image.pixels)
+    absent = blend(full, replace(FULL, faces=(1, 9)))
+    fresh = restorer(*THREE)(PHOTO, replace(FULL, faces=(1, 9)))
+    assert absent.notes == fresh.notes and [n.code for n in absent.notes] == ["F09"]
+    assert [n.code for n in blend(absent, replace(FULL, faces=(2, 8))).notes] == ["F09"], "told once, of the latest"
+    assert blend(absent, FULL).notes == ()
     nothing = blend(full, Options(strength=0.0))
     assert np.array_equal(nothing.image.pixels, PHOTO.pixels)
     assert {f.note.code for f in nothing.faces} == {"F08"}
