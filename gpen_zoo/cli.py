@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpen_zoo import cli_eval, cli_flags, cli_restore, cli_serve, cli_tasks, cli_weights, logs
-from gpen_zoo.cli_parser import Parser
+from gpen_zoo.cli_parser import CHOSEN, Parser
 from gpen_zoo.console import FAILED, INTERRUPTED, USAGE, complain
 from gpen_zoo.errors import GpenError, OptionsInvalid
 from gpen_zoo.hints import Lang, pick_language, say
@@ -70,7 +70,7 @@ def parser(lang: Lang) -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = to.add_parser(
             name, parents=[common], help=say(key, lang), description=say(key, lang), allow_abbrev=False
         )
-        made.set_defaults(run=run)
+        made.set_defaults(run=run, **{CHOSEN: made})
         return made
 
     cli_flags.add_arguments(command(commands, "restore", "cli.restore", cli_restore.run), lang)

@@ -25,6 +25,9 @@ _SENTENCES = tuple(
 )
 
 
+CHOSEN = "chosen_parser"  # attribute of a parsed command line: the parser of its command
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that complains with a code, and whose own words are in `lang`."""
 
@@ -37,6 +40,13 @@ class Parser(argparse.ArgumentParser):
     def add_subparsers(self, **more: Any) -> Any:
         """As argparse does; the commands speak the same language."""
         return super().add_subparsers(**{"parser_class": partial(Parser, lang=self.lang), **more})
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does, but the usage shown with an unknown flag is that of the command it was given to."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            getattr(found, CHOSEN, self).error("unrecognized arguments: " + " ".join(unknown))
+        return found
 
     def error(self, message: str) -> NoReturn:
         """Usage and what is wrong, on standard error; ends the program with code 2."""

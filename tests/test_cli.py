@@ -175,6 +175,23 @@ def test_what_argparse_finds_wrong_is_told_with_a_code(
     assert ("required" in own or "invalid choice" in own or "expected" in own) is False, "none of argparse's words"
 
 
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (["restore", "-i", "a.jpg", "--wat"], "gpen-zoo restore"),
+        (["seg2face", "-i", "a.png", "--strength", "2"], "gpen-zoo seg2face"),
+        (["weights", "list", "--wat"], "gpen-zoo weights list"),
+    ],
+)
+def test_an_unknown_flag_shows_the_usage_of_its_command(
+    words: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--lang", "en", *words])
+    err = capsys.readouterr().err
+    assert err.startswith(f"usage: {usage} [") and err.splitlines()[-1].startswith(usage)
+
+
 def test_help_has_headings_in_the_language(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["--help"], ["restore", "-h"], ["weights", "list", "-h"]):
         with pytest.raises(SystemExit) as stopped:
