@@ -1484,6 +1484,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "{count} 张图片，指标来自 {source}（PSNR、SSIM 越大越好，LPIPS 越小越好）",
         "{count} pictures, metrics by {source} (PSNR and SSIM: more is better, LPIPS: less is)",
     ),
+    "cli.eval_columns": (
+        "每行是一种“权重 精度”组合（auto：自动选择），input 为修复前；better：PSNR 高于修复前的图片数；ms：每张毫秒；vs 1st：PSNR 比第一种组合高多少 dB",
+        "A row is weights and precision (auto: chosen by itself), input is the picture before; better: pictures with a higher PSNR than before; ms: for a picture; vs 1st: dB of PSNR more than the first of them",
+    ),
     "cli.host": ("监听地址（默认 127.0.0.1，仅本机）", "address to listen on (default 127.0.0.1, this machine only)"),
     "cli.port": ("端口（默认 7860）", "port (default 7860)"),
     "cli.serve_timeout": (
@@ -1520,8 +1524,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "cli.photo_unit": ("张", "photo"),
     "cli.profile_head": (
-        "stage      photos   ms/photo       sum ms   share   waiting ms（各阶段用时；waiting 为排队等待）",
-        "stage      photos   ms/photo       sum ms   share   waiting ms",
+        "阶段         照片数      毫秒/张     毫秒合计    占比     排队毫秒",
+        "stage        photos     ms/photo       sum ms   share   waiting ms",
     ),
     "cli.disk_use": ("权重文件夹：{home}（占用 {mb} MB）", "Zoo folder: {home} ({mb} MB in use)"),
     "cli.fetched": ("{name}：已安装并校验（{path}）。", "{name}: installed and verified ({path})."),
@@ -1598,12 +1602,12 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "CPU, by main memory: branch, memory, bytes needed, plan",
     ),
     "T20": (
-        "无法在 {host} 的端口 {port} 上打开网页（{reason}）。请用 --port 换一个端口，或先结束占用它的程序。",
-        "The page cannot be opened at {host}, port {port} ({reason}). Choose another port with --port, or end the program that uses this one.",
+        "无法在 {host} 的端口 {port} 上打开网页（{reason}）。请用 --port 换一个端口（或用 --host 换一个地址），或先结束占用它的程序。",
+        "The page cannot be opened at {host}, port {port} ({reason}). Choose another port with --port (or another address with --host), or end the program that uses this one.",
     ),
     "T21": (
-        "没有安装 --mcp 所需的组件，或版本不合（找到：{found}）。请运行 pip install \"gradio[mcp]\"；它要求较旧的 pydantic，建议装进单独的虚拟环境。不加 --mcp 时网页和接口照常可用。",
-        "What --mcp needs is not installed, or is of another version (found: {found}). Run pip install \"gradio[mcp]\"; it asks for an older pydantic, so a virtual environment of its own is best. Without --mcp the page and its API work as usual.",
+        "没有安装 --mcp 所需的组件。请在项目目录下运行 pip install \".[mcp]\"；它要求较旧的 pydantic，建议装进单独的虚拟环境。不加 --mcp 时网页和接口照常可用。",
+        "What --mcp needs is not installed. Run pip install \".[mcp]\" in the project's folder; it asks for an older pydantic, so a virtual environment of its own is best. Without --mcp the page and its API work as usual.",
     ),
     "T22": (
         "MCP 工具不支持登录，不能与 GPEN_ZOO_AUTH 同时使用。请去掉 --mcp，或去掉 GPEN_ZOO_AUTH 并在前面加一个会检查身份的代理。",
@@ -1614,9 +1618,21 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "This address takes POST only, not {method}. Send the photo as the body: curl --data-binary @photo.jpg ADDRESS -o restored.jpg (or -F file=@photo.jpg).",
     ),
     "T24": (
-        "表单里没有照片，或格式有误（{reason}）。请这样发送：curl -F file=@photo.jpg 地址，或 curl --data-binary @photo.jpg 地址。",
-        "The form holds no photo, or is broken ({reason}). Send it like this: curl -F file=@photo.jpg ADDRESS, or curl --data-binary @photo.jpg ADDRESS.",
+        "表单里没有照片，或格式有误。请这样发送：curl -F file=@photo.jpg 地址，或 curl --data-binary @photo.jpg 地址。",
+        "The form holds no photo, or is broken. Send it like this: curl -F file=@photo.jpg ADDRESS, or curl --data-binary @photo.jpg ADDRESS.",
     ),
+    "T25": (
+        "表单里有 {count} 个文件，而一次只处理一张照片，因此都没有处理。请每张照片发送一次。",
+        "The form holds {count} files, but one call takes one photo, so none was worked on. Send one call for each photo.",
+    ),
+    "T26": (
+        "--mcp 所需的 mcp 组件版本不合（找到：{found}）。请在单独的虚拟环境中，于项目目录下运行 pip install \".[mcp]\"。不加 --mcp 时网页和接口照常可用。",
+        "The package mcp, which --mcp needs, is of a version that does not fit (found: {found}). Run pip install \".[mcp]\" in the project's folder, in a virtual environment of its own. Without --mcp the page and its API work as usual.",
+    ),
+    "cli.port_taken": ("端口已被占用", "the port is taken"),
+    "cli.port_denied": ("没有使用这个端口的权限", "there is no permission to use this port"),
+    "cli.port_range": ("端口号应在 0 到 65535 之间", "ports are numbered from 0 to 65535"),
+    "cli.host_unknown": ("找不到这个地址", "there is no such address"),
     "cli.silence": (
         "引擎多少秒没有进展算卡住，/healthz 随之变红（默认 600）",
         "seconds without progress after which the engine counts as stuck and /healthz turns red (default 600)",
@@ -1626,8 +1642,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "end with exit code 1 when the engine is stuck, so that systemd or a container's restart policy starts anew",
     ),
     "cli.mcp": (
-        "同时作为 MCP 工具提供给 AI 助手（需要 gradio[mcp]）",
-        "offer the API as MCP tools to assistants too (needs gradio[mcp])",
+        "同时作为 MCP 工具提供给 AI 助手（需要安装 .[mcp]）",
+        "offer the API as MCP tools to assistants too (needs .[mcp] installed)",
     ),
     "cli.serving_mcp": ("MCP 工具地址：{address}", "MCP tools at {address}"),
     "M07": (

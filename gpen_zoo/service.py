@@ -9,6 +9,7 @@ Every answer carries `X-Request-Id`, the caller's own where it sent a sound one;
 
 from __future__ import annotations
 
+import errno
 import logging
 import queue
 import re
@@ -309,8 +310,17 @@ def bind(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise GpenError("T20", host=host, port=port, reason=reason) from error
+        raise GpenError("T20", host=host, port=port, reason=_why(error)) from error
+
+
+def _why(error: OSError | OverflowError) -> Note | str:
+    """Why an address cannot be had; in the user's language where it is one of the usual reasons."""
+    if isinstance(error, OverflowError):
+        return note("cli.port_range")
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return note("cli.host_unknown")
+    usual = {errno.EADDRINUSE: "cli.port_taken", errno.EACCES: "cli.port_denied"}
+    return note(usual[error.errno]) if error.errno in usual else error.strerror or str(error)
 
 
 def serve(

@@ -34,6 +34,7 @@ from gpen_zoo.types import RestoreResult
 
 log = logging.getLogger(__name__)
 
+FILES = 1000  # of a form, so that too many photos are told as that; its bytes are limited already
 RETRY_AFTER = "5"  # seconds, told to those who are refused for now
 _MEDIA = {"JPEG": "jpeg", "PNG": "png", "WEBP": "webp", "TIFF": "tiff", "BMP": "bmp", "AVIF": "avif"}
 
@@ -119,19 +120,23 @@ async def _body(request: Request, most: int) -> bytes | None:
 
 
 async def _form(request: Request, data: bytes) -> tuple[bytes, dict[str, str]] | Note:
-    """The first file of a form and its fields, `name` among them; or what is wrong with it."""
+    """The file of a form and its fields, `name` among them; or what is wrong with it."""
 
     async def whole() -> AsyncGenerator[bytes, None]:
         yield data
 
     try:
-        form = await MultiPartParser(request.headers, whole(), max_files=8, max_fields=32).parse()
+        form = await MultiPartParser(request.headers, whole(), max_files=FILES, max_fields=32).parse()
     except MultiPartException as error:
-        return note("T24", reason=error.message)
+        log.info("form refused: %s", error.message)
+        return note("T24")
     try:
-        files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+        uploads = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+        files = [upload for upload in uploads if upload.filename or upload.size]  # not a browser's field left empty
         if not files:
-            return note("T24", reason="no file")
+            return note("T24")
+        if len(files) > 1:
+            return note("T25", count=len(files))
         fields = {name: value for name, value in form.items() if isinstance(value, str)}
         return await files[0].read(), {"name": files[0].filename or "photo"} | fields
     finally:

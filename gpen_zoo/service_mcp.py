@@ -66,8 +66,8 @@ class Tools(GradioMCPServer):
 
 
 def require(*, login: bool) -> None:
-    """Raises GpenError: T22 when visitors have to log in (the tools could not), T21 where Gradio's extra is absent, or
-    is of a version that Gradio cannot use."""
+    """Raises GpenError: T22 when visitors have to log in (the tools could not), T21 where Gradio's extra is absent, T26
+    where it is of a version that Gradio cannot use."""
     if login:
         raise GpenError("T22")
     # Gradio swallows the failed import of any part; the last of them tells whether all are there.
@@ -75,16 +75,16 @@ def require(*, login: bool) -> None:
         return
     try:
         found = metadata.version("mcp")
-    except metadata.PackageNotFoundError:
-        found = "-"
-    raise GpenError("T21", found=found)
+    except metadata.PackageNotFoundError as error:
+        raise GpenError("T21") from error
+    raise GpenError("T26", found=found)
 
 
 def settle(blocks: gr.Blocks) -> None:
-    """After `blocks` were mounted with `mcp_server=True`. Raises GpenError (T21) when Gradio could not make the tools,
-    which it keeps to itself."""
+    """After `blocks` were mounted with `mcp_server=True`. Raises GpenError (T21, T26) when Gradio could not make the
+    tools, which it keeps to itself."""
     if not blocks.mcp_server or blocks.mcp_server_obj is None:
-        raise GpenError("T21", found=blocks.mcp_error or "-")
+        raise GpenError("T26", found=blocks.mcp_error) if blocks.mcp_error else GpenError("T21")
     blocks.mcp_server_obj.__class__ = Tools  # Gradio makes the object itself, and takes no class of ours
 
 

@@ -653,8 +653,10 @@ def test_a_busy_port_is_told_before_anything_is_loaded(capsys: pytest.CaptureFix
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["serve", "--port", str(taken.getsockname()[1])]) == 1
     assert "[T20]" in capsys.readouterr().err
-    assert main(["serve", "--port", "99999"]) == 1
-    assert "[T20]" in capsys.readouterr().err
+    for lang, words in (("zh", "65535 之间"), ("en", "to 65535")):
+        assert main(["--lang", lang, "serve", "--port", "99999"]) == 1
+        err = capsys.readouterr().err
+        assert "[T20]" in err and words in err and "bind()" not in err
 
 
 def test_one_place_takes_one_photo(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

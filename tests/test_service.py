@@ -200,6 +200,10 @@ def test_a_form_serves_too_and_a_wrong_method_is_told_the_right_one(tmp_path: Pa
             return answer.status_code, answer.json()["error"]["code"]
 
         assert refused(client.post("/v1/restore", files={"strength": (None, "1")})) == (400, "T24")
+        two = [("file", ("a.png", b"x")), ("file", ("b.png", b"y"))]
+        assert refused(client.post("/v1/restore", files=two)) == (400, "T25"), "not one served and one dropped"
+        absent = client.post("/v1/restore", files=files, data={"faces": "9"})
+        assert absent.status_code == 200 and "F09" in absent.headers["x-gpen-notes"].split(",")
         cut = client.post("/v1/restore", content=b"x", headers={"Content-Type": "multipart/form-data"})
         assert refused(cut) == (400, "T24")
         for method in ("GET", "PUT"):
