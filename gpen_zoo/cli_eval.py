@@ -92,14 +92,13 @@ def chosen_pairs(args: argparse.Namespace) -> tuple[int, Iterator[Pair]]:
 def table(found: Evaluation, lang: Lang) -> None:
     """Means of the input and of every variant, and what each gained over the first."""
     print(say("cli.eval_head", lang, count=len(found.inputs), source=found.source))
+    print(say("cli.eval_columns", lang))
     before, first = found.means(found.inputs), None
     rows = [("input", before), *((name, found.means(scores)) for name, scores in found.variants.items())]
     width = max(len(name) for name, _ in rows)
     lpips = before.lpips is not None
     heads = (
-        f"{'PSNR dB':>9} {'SSIM':>8}"
-        + (f" {'LPIPS':>8}" if lpips else "")
-        + f" {'better':>7} {'ms':>7} {'dB to 1st':>10}"
+        f"{'PSNR dB':>9} {'SSIM':>8}" + (f" {'LPIPS':>8}" if lpips else "") + f" {'better':>7} {'ms':>7} {'vs 1st':>10}"
     )
     print(f"{'':<{width}} {heads}")
     for name, mean in rows:

@@ -178,6 +178,8 @@ def test_without_a_network_lpips_is_left_out_and_that_is_told(
     out, err = capsys.readouterr()
     assert "[E06]" in err
     assert "PSNR dB" in out and "LPIPS  " not in out
+    for column in ("better", "vs 1st"):
+        assert f"{column}: " in out and out.count(column) > 1, "a heading, and what it means"
 
 
 def test_the_real_lpips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
