@@ -159,8 +159,8 @@ def cut_crop(pixels: U8, frame: F64, size: int) -> U8:
     if shrink < 1:
         source, matrix = _shrink(source, matrix, shrink)
     # A single row or column has nothing to be reflected in, and OpenCV 5.0 looks for it for ever.
-    twice = [(0, int(length == 1)) for length in source.shape[:2]]
-    source = np.pad(source, [*twice, (0, 0)], mode="edge")
+    for axis in (0, 1):
+        source = source.repeat(2, axis=axis) if source.shape[axis] == 1 else source
     return np.asarray(
         cv2.warpAffine(source, matrix, (size, size), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT_101),
         dtype=np.uint8,
