@@ -18,6 +18,10 @@ from tests.test_align import TEMPLATE
 
 FULL = Options(strength=1.0)
 SEAM = 0.15  # largest seen: 0.12; a step of 12 levels has 0.48
+# The mask of the whole crop ends where the planted square does. A network that smooths that edge of the photo itself
+# scores 0.20 there.
+SEAM_OF_CROP = 0.25
+HUE = 0.75  # largest seen: 0.48; from 1 on it can be seen side by side
 # Two people at several sizes and rolls, one of them cut by the border.
 GROUP = (
     Planted(90, 100, 130),
@@ -96,8 +100,8 @@ def test_no_seam_and_no_cast(restored: Callable[[str], RestoreResult], kind: str
             weight = weight_of(result, face.index, mask)
             seam, hue = (f(image.pixels, after, weight) for f in (seam_score, hue_shift))
             print(f"{kind}, {mask}, {face.side:.0f} px: seam {seam:.2f}, hue {hue:.2f}")
-            assert seam < SEAM
-            assert hue < 0.5
+            assert seam < (SEAM_OF_CROP if mask == "crop" else SEAM)
+            assert hue < HUE
 
 
 def test_the_seam_score_sees_a_seam_and_the_hue_shift_a_cast(group: Scene) -> None:
