@@ -510,7 +510,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "Left alone: the face is only {px} px (at least {least} needed), too little of the person is left. Look for a larger original.",
     ),
     "F04": ("已用 {branch} 修复。", "Restored with {branch}."),
-    "F05": ("未选中，保持原样。把它加入所选的脸即可修复。", "Not selected, left as it was. Add it to the selected faces to restore it."),
+    "F05": (
+        "未选中，保持原样。把它加入所选的脸即可修复。",
+        "Not selected, left as it was. Add it to the selected faces to restore it.",
+    ),
     "F06": (
         "已修复。脸在结果中占 {side} 像素，超过模型的 {size} 像素，因此保留了原图更细的细节。安装更大的分支可修复得更充分。",
         "Restored. The face spans {side} px of the result, more than the model's {size} px, so the photo's own finer detail was kept. A larger branch restores it more fully.",
@@ -545,7 +548,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "背景已用 {name} 处理（{scale} 倍）。",
         "The background was made with {name} (×{scale}).",
     ),
-    "B22": ("照片已按要求用 Lanczos 插值放大到 {scale} 倍。", "The photo was enlarged ×{scale} by Lanczos interpolation, as asked."),
+    "B22": (
+        "照片已按要求用 Lanczos 插值放大到 {scale} 倍。",
+        "The photo was enlarged ×{scale} by Lanczos interpolation, as asked.",
+    ),
     "B23": (
         "用 {name} 处理背景预计约需 {seconds} 秒（{tiles} 块，按本机实测推算）。嫌慢可随时停止，改用 lanczos。",
         "Making the background with {name} will take about {seconds} s ({tiles} tiles, reckoned from one measured here). It can be stopped at any time; lanczos is quick.",
@@ -882,7 +888,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.mask_instead": ("改用蒙版文件", "Use a mask file instead"),
     "ui.mask_file": ("蒙版：黑底，要补全处为白色", "Mask: black, white where to fill in"),
     "ui.colour_strength": ("颜色浓度", "Strength of colour"),
-    "ui.colour_strength_info": ("0 为原照片，1 为网络给出的全部颜色。", "0 is the photo, 1 all of the network's colour."),
+    "ui.colour_strength_info": (
+        "0 为原照片，1 为网络给出的全部颜色。",
+        "0 is the photo, 1 all of the network's colour.",
+    ),
     "ui.area": ("处理范围", "Area"),
     "ui.area_info": (
         "头像选“整张”；多人或风景照可按脸处理。",
@@ -895,7 +904,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.run_inpaint": ("开始补全", "Fill in"),
     "ui.run_seg2face": ("生成人脸", "Make a face"),
     "ui.task_ready": ("已读取，可以开始。", "Read; ready to start."),
-    "ui.paint_ready": ("已读取。请在照片上涂抹要补全的地方，然后开始。", "Read. Paint over the spots on the picture, then start."),
+    "ui.paint_ready": (
+        "已读取。请在照片上涂抹要补全的地方，然后开始。",
+        "Read. Paint over the spots on the picture, then start.",
+    ),
     "ui.task_download": ("下载结果", "Download the result"),
     "ui.task_divider": ("原图与结果的分界位置", "Divider between the original and the result"),
     "ui.before_colorize": ("原图", "Original"),
@@ -905,7 +917,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.before_seg2face": ("分割图", "Label map"),
     "ui.after_seg2face": ("生成的人脸", "Face"),
     "ui.idle_colorize": ("选一张黑白照片，点“开始上色”。", "Choose a black-and-white photo and press “Colour it”."),
-    "ui.idle_inpaint": ("选一张照片，涂抹要补全的地方，点“开始补全”。", "Choose a photo, paint over the spots, and press “Fill in”."),
+    "ui.idle_inpaint": (
+        "选一张照片，涂抹要补全的地方，点“开始补全”。",
+        "Choose a photo, paint over the spots, and press “Fill in”.",
+    ),
     "ui.idle_seg2face": ("选一张分割图，点“生成人脸”。", "Choose a label map and press “Make a face”."),
     "ui.task_done": (
         "完成：{width}×{height} 像素，用时 {seconds} 秒（{weights}）。",
@@ -940,7 +955,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "没有下载来源：请自行取得文件后导入。",
         "No source to download from: get the file yourself and import it.",
     ),
-    "ui.w_bundled": ("随项目附带，一直可用，无需下载。", "Bundled with the project, always there; nothing to download."),
+    "ui.w_bundled": (
+        "随项目附带，一直可用，无需下载。",
+        "Bundled with the project, always there; nothing to download.",
+    ),
     "ui.w_from": ("装自", "Installed from"),
     "ui.w_terms": ("许可说明", "Terms"),
     "ui.w_plan": ("本机方案", "Plan on this machine"),
@@ -1062,7 +1080,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.branch_info": ("自动：每张脸用能容纳它的最小分支。", "Automatic: the smallest branch that holds each face."),
     "ui.branch_auto": ("自动", "Automatic"),
     "ui.mask": ("修改范围", "What may change"),
-    "ui.mask_info": ("范围以外一个像素也不动（放大照片时除外）。", "Outside it not a pixel changes, unless the photo is enlarged."),
+    "ui.mask_info": (
+        "范围以外一个像素也不动（放大照片时除外）。",
+        "Outside it not a pixel changes, unless the photo is enlarged.",
+    ),
     "ui.mask_face": ("脸部", "Face"),
     "ui.mask_hair": ("脸部和头发", "Face and hair"),
     "ui.mask_crop": ("整个裁切框", "The whole crop"),
@@ -1133,7 +1154,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.stage_read": ("正在读取照片", "Reading the photo"),
     "ui.stage_faces": ("正在查找人脸", "Looking for faces"),
     "ui.stage_restore": ("正在修复人脸：已完成 {done}/{total}", "Restoring faces: {done} of {total} done"),
-    "ui.stage_background": ("正在处理背景：已完成 {done}/{total} 块", "Enlarging the background: {done} of {total} tiles done"),
+    "ui.stage_background": (
+        "正在处理背景：已完成 {done}/{total} 块",
+        "Enlarging the background: {done} of {total} tiles done",
+    ),
     "ui.scale": ("放大", "Enlarge"),
     "ui.scale_info": ("结果的宽和高各为原图的几倍。", "How many times as wide and as high the result is."),
     "ui.background": ("背景", "Background"),
@@ -1152,7 +1176,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "在照片上拖出一个框，从眉毛到下巴，左右贴着脸；也可以直接填写数字（单位为像素）。",
         "Drag a box over the photo, from brow to chin and close to the sides of the face; or type the numbers, in pixels.",
     ),
-    "ui.draw_later": ("放入照片后，可以在这里画出没找到的脸。", "Once there is a photo, faces that were missed can be drawn here."),
+    "ui.draw_later": (
+        "放入照片后，可以在这里画出没找到的脸。",
+        "Once there is a photo, faces that were missed can be drawn here.",
+    ),
     "ui.draw_add": ("添加这张脸", "Add this face"),
     "ui.box_x": ("左", "Left"),
     "ui.box_y": ("上", "Top"),
@@ -1438,7 +1465,10 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "cli.serve": ("打开网页", "open the web page"),
     "cli.colorize": ("给黑白照片上色（明暗不变）", "colour black-and-white photos (lightness stays the photo's)"),
-    "cli.inpaint": ("补全照片中标出的部分（其余像素不变）", "fill in the marked parts of photos (no other pixel changes)"),
+    "cli.inpaint": (
+        "补全照片中标出的部分（其余像素不变）",
+        "fill in the marked parts of photos (no other pixel changes)",
+    ),
     "cli.seg2face": (
         "由分割图生成人脸（CelebAMask-HQ 的类别颜色或编号）",
         "make faces from label maps (class colours or numbers of CelebAMask-HQ)",
@@ -1606,8 +1636,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "The page cannot be opened at {host}, port {port} ({reason}). Choose another port with --port (or another address with --host), or end the program that uses this one.",
     ),
     "T21": (
-        "没有安装 --mcp 所需的组件。请在项目目录下运行 pip install \".[mcp]\"；它要求较旧的 pydantic，建议装进单独的虚拟环境。不加 --mcp 时网页和接口照常可用。",
-        "What --mcp needs is not installed. Run pip install \".[mcp]\" in the project's folder; it asks for an older pydantic, so a virtual environment of its own is best. Without --mcp the page and its API work as usual.",
+        '没有安装 --mcp 所需的组件。请在项目目录下运行 pip install ".[mcp]"；它要求较旧的 pydantic，建议装进单独的虚拟环境。不加 --mcp 时网页和接口照常可用。',
+        'What --mcp needs is not installed. Run pip install ".[mcp]" in the project\'s folder; it asks for an older pydantic, so a virtual environment of its own is best. Without --mcp the page and its API work as usual.',
     ),
     "T22": (
         "MCP 工具不支持登录，不能与 GPEN_ZOO_AUTH 同时使用。请去掉 --mcp，或去掉 GPEN_ZOO_AUTH 并在前面加一个会检查身份的代理。",
@@ -1626,8 +1656,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "The form holds {count} files, but one call takes one photo, so none was worked on. Send one call for each photo.",
     ),
     "T26": (
-        "--mcp 所需的 mcp 组件版本不合（找到：{found}）。请在单独的虚拟环境中，于项目目录下运行 pip install \".[mcp]\"。不加 --mcp 时网页和接口照常可用。",
-        "The package mcp, which --mcp needs, is of a version that does not fit (found: {found}). Run pip install \".[mcp]\" in the project's folder, in a virtual environment of its own. Without --mcp the page and its API work as usual.",
+        '--mcp 所需的 mcp 组件版本不合（找到：{found}）。请在单独的虚拟环境中，于项目目录下运行 pip install ".[mcp]"。不加 --mcp 时网页和接口照常可用。',
+        'The package mcp, which --mcp needs, is of a version that does not fit (found: {found}). Run pip install ".[mcp]" in the project\'s folder, in a virtual environment of its own. Without --mcp the page and its API work as usual.',
     ),
     "cli.port_taken": ("端口已被占用", "the port is taken"),
     "cli.port_denied": ("没有使用这个端口的权限", "there is no permission to use this port"),
