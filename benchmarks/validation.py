@@ -15,9 +15,8 @@ import numpy as np
 
 import gpen_zoo as gz
 from gpen_zoo.degrade import SEED
-from gpen_zoo.measures import psnr
 from gpen_zoo.types import Image
-from training.validation import face_of, sheet, ssim, worn_faces
+from training.validation import scores, sheet, worn_faces
 
 
 def main() -> None:
@@ -32,15 +31,14 @@ def main() -> None:
     rows, columns = [], []
     for before, truth in worn_faces(args.faces, args.list.read_text().split(), size):
         after = restorer(Image(pixels=before), gz.Options(aligned=True, strength=1.0)).image.pixels
-        pairs = [(before, truth), (after, truth)]
-        rows.append([f(*p) for f in (psnr, lambda a, b: psnr(face_of(a), face_of(b)), ssim) for p in pairs])
+        rows.append([scores(before, truth), scores(after, truth)])
         columns.append((before, after, truth))
-    table = np.array(rows)
-    mean = table.mean(0)
+    worn, made = np.array(rows).transpose(1, 2, 0)  # each (3, faces)
     print(f"{len(rows)} faces at {size} px, {args.weights}, seed {SEED}")
-    print(f"PSNR        {mean[0]:.2f} -> {mean[1]:.2f} dB, better on {(table[:, 1] > table[:, 0]).sum()}")
-    print(f"PSNR, face  {mean[2]:.2f} -> {mean[3]:.2f} dB, better on {(table[:, 3] > table[:, 2]).sum()}")
-    print(f"SSIM        {mean[4]:.3f} -> {mean[5]:.3f}, better on {(table[:, 5] > table[:, 4]).sum()}")
+    for a, b, name, digits, unit in zip(
+        worn, made, ("PSNR", "PSNR, face", "SSIM"), (2, 2, 3), (" dB", " dB", ""), strict=True
+    ):
+        print(f"{name:<11} {a.mean():.{digits}f} -> {b.mean():.{digits}f}{unit}, better on {(b > a).sum()}")
     pixels = sheet(list(zip(*columns, strict=True)), rows=len(columns))
     gz.write(Image(pixels=pixels), args.sheet, quality=92)
 

@@ -29,6 +29,7 @@ from gpen_zoo.sessions import OLD_PREVIEWS, Session, Sessions
 from gpen_zoo.sizing import resized_image
 from gpen_zoo.types import Enlarged, Image, Options
 from gpen_zoo.waiting import Done, Line, watched
+from tests.test_restore import counted
 
 
 @pytest.fixture(scope="module")
@@ -189,15 +190,7 @@ def test_a_face_unticked_before_the_work_can_be_ticked_later(desk: Desk, photo: 
 @pytest.fixture
 def seen(restorer: gz.Restorer, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows by the number of crops in each call of the network."""
-    engine = restorer.branches[0].engine
-    genuine, calls = engine.restore, []
-
-    def counting(crops: np.ndarray, **more: object) -> object:
-        calls.append(len(crops))
-        return genuine(crops, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(engine, "restore", counting)
-    return calls
+    return counted(restorer, monkeypatch)
 
 
 def test_faces_that_are_not_ticked_are_spared_until_they_are(desk: Desk, couple: str, seen: list[int]) -> None:

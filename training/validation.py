@@ -51,10 +51,14 @@ def worn_faces(folder: Path, names: Sequence[str], size: int, wear: str = "stand
         yield degrade(truth, degradation(wear), random), truth
 
 
+def scores(picture: U8, truth: U8) -> tuple[float, float, float]:
+    """PSNR, PSNR of the face, SSIM."""
+    return psnr(picture, truth), psnr(face_of(picture), face_of(truth)), ssim(picture, truth)
+
+
 def figures(pairs: Sequence[tuple[U8, U8]]) -> Figures:
     """Of pictures against their truths."""
-    rows = [(psnr(a, b), psnr(face_of(a), face_of(b)), ssim(a, b)) for a, b in pairs]
-    mean = np.mean(rows, axis=0)
+    mean = np.mean([scores(picture, truth) for picture, truth in pairs], axis=0)
     return Figures(psnr=float(mean[0]), face=float(mean[1]), ssim=float(mean[2]))
 
 
