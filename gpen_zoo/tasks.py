@@ -24,13 +24,13 @@ from gpen_zoo.fill_mask import Bools, inner_weight
 from gpen_zoo.hints import Note, note
 from gpen_zoo.label_map import LabelMap
 from gpen_zoo.masks import Place, drawn, head_weight
+from gpen_zoo.match import luma_of
 from gpen_zoo.restore import CROPS_AT_ONCE, Progress
 from gpen_zoo.types import F32, F64, REPORT_VERSION, U8, Detector, Image, Source
 
 Area: TypeAlias = Literal["whole", "faces", "both"]
 
 AREAS: tuple[Area, ...] = get_args(Area)
-LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601, as in the author's script
 TRACE = 8  # of 255; what a cubic warp rings beyond a border is less
 BAND = 1 << 20  # pixels that are worked on at once: float32 copies of a large photo would take gigabytes
 
@@ -199,7 +199,7 @@ def _refusal(why: Note) -> GpenError:
 
 def _luma(pixels: U8 | F32) -> F32:
     """(H, W, 3) → (H, W, 1) float32"""
-    return np.asarray((np.asarray(pixels, np.float32) @ LUMA)[..., None], np.float32)
+    return luma_of(np.asarray(pixels, np.float32))[..., None]
 
 
 def _colour_of(crop: U8) -> F32:

@@ -31,10 +31,11 @@ from gpen_zoo.fill_mask import inner_weight, mask_of
 from gpen_zoo.hints import Note, note, say
 from gpen_zoo.label_map import CLASSES, COLOURS, read_label_map
 from gpen_zoo.manifest import Entry
+from gpen_zoo.match import LUMA
 from gpen_zoo.network import GPEN
 from gpen_zoo.sessions import Sessions
 from gpen_zoo.task_networks import TASKS, Task, entry_for, load_network, unnormalised
-from gpen_zoo.tasks import LUMA, colorize, inpaint, seg2face
+from gpen_zoo.tasks import colorize, inpaint, seg2face
 from gpen_zoo.tasks_desk import Picture, TasksDesk
 from gpen_zoo.types import Image
 from gpen_zoo.zoo import Zoo

@@ -18,11 +18,11 @@ from torch.utils.data import DataLoader, Dataset
 
 from gpen_zoo.degrade import degradation, degrade
 from gpen_zoo.image_io import read
+from gpen_zoo.match import luma_of
 from gpen_zoo.types import U8
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
 GREY, SEPIA = 0.10, 0.05  # shares of the pictures that lose their colour, as old prints did
-_LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 def face_files(folder: Path, *, without: Sequence[str] = ()) -> tuple[Path, ...]:
@@ -132,7 +132,7 @@ def recoloured(pixels: U8, random: np.random.Generator) -> U8:
     gamma, saturation = random.uniform(0.75, 1.35), random.uniform(0.5, 1.3)
     gains = random.uniform(0.9, 1.1, 3)
     x = (pixels.astype(np.float32) / 255) ** gamma * gains.astype(np.float32)
-    luma = (x @ _LUMA)[..., None]
+    luma = luma_of(x)[..., None]
     if kind < GREY:
         x = np.repeat(luma, 3, axis=2)
     elif kind < GREY + SEPIA:
