@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 import torch
@@ -20,8 +21,10 @@ from gpen_zoo.network import GPEN
 from gpen_zoo.types import Image
 from training import losses
 from training.checkpoint import NAME, load_checkpoint
+from training.muon import orthogonalised
 from training.pictures import Faces, Mixture, as_pixels, as_tensor, batches, face_files
-from training.train import Settings, Trainer, load_network, lr_at, main, train
+from training.train import OPTIMISERS, Settings, Trainer, load_network, lr_at, main, train
+from training.validation import scores
 
 SIZE = 32
 ROOT = Path(__file__).parents[1]
@@ -61,9 +64,10 @@ def run(
     return trainer
 
 
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
 @pytest.mark.parametrize("adversarial", [0.0, 0.05])
-def test_a_resumed_run_equals_an_unbroken_one(faces: Path, tmp_path: Path, adversarial: float) -> None:
-    settings = replace(SETTINGS, adversarial=adversarial)
+def test_a_resumed_run_equals_an_unbroken_one(faces: Path, tmp_path: Path, adversarial: float, optimiser: str) -> None:
+    settings = replace(SETTINGS, adversarial=adversarial, optimiser=optimiser)
     whole = run(tmp_path / "whole", faces, settings)
     run(tmp_path / "parts", faces, settings, stop_after=4)
     assert load_checkpoint(tmp_path / "parts" / NAME).step == 4
@@ -97,9 +101,12 @@ def test_processes_share_a_global_batch_without_overlap(faces: Path) -> None:
         assert torch.equal(whole, torch.cat([two[0][step], two[1][step]]))
 
 
-def test_training_comes_nearer_to_the_truth(faces: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("optimiser", "lr"), [("muon", 2e-2), ("adam", 5e-3)])
+def test_training_comes_nearer_to_the_truth(faces: Path, tmp_path: Path, optimiser: str, lr: float) -> None:
     """A tiny network learns to copy: the loss falls well below that of the first steps."""
-    settings = Settings(steps=60, batch=4, lr=5e-3, warmup=2, every=10, precision="float32", wear="none:1")
+    settings = Settings(
+        steps=60, batch=4, optimiser=optimiser, lr=lr, warmup=2, every=10, precision="float32", wear="none:1"
+    )
     run(tmp_path, faces, settings)
     with (tmp_path / "log.csv").open() as file:
         loss = [float(row["loss"]) for row in csv.DictReader(file)]
@@ -114,6 +121,37 @@ def test_the_learning_rate_rises_falls_and_restarts() -> None:
     assert lr_at(200, s) == lr_at(700, s) == 1.0
     assert lr_at(699, s) == pytest.approx(0.1, abs=1e-4)
     assert lr_at(1199, s) == pytest.approx(0.1, abs=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(3, 16, 40), (2, 40, 16), (1, 8, 72)])
+def test_a_step_of_muon_stretches_no_direction_more_than_another(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    u, _, v = torch.linalg.svd(torch.randn(shape), full_matrices=False)
+    gradients = u @ torch.diag(torch.logspace(-1, 0.5, min(shape[1:]))) @ v
+    after = torch.linalg.svdvals(orthogonalised(gradients))
+    assert 0.5 < after.min() < after.max() < 1.4
+    assert torch.equal(orthogonalised(torch.zeros(shape)), torch.zeros(shape))
+
+
+def test_muon_takes_the_convolutions_and_adam_the_rest() -> None:
+    trainer = Trainer(tiny(), SETTINGS)
+    parts = [[p for group in o.param_groups for p in group["params"]] for o in trainer.optimisers.values()]
+    assert sum(map(len, parts)) == len({id(p) for part in parts for p in part}) == len(list(trainer.net.parameters()))
+    adam, muon = parts
+    assert {p.ndim for p in muon} == {4, 5}
+    assert trainer.net.generator.to_rgb1.conv.weight.shape[1] == 3
+    assert any(p is trainer.net.generator.to_rgb1.conv.weight for p in adam)
+
+
+def test_the_critic_has_a_rate_of_its_own_that_falls_with_the_networks(faces: Path) -> None:
+    trainer = Trainer(tiny(), replace(SETTINGS, adversarial=0.1, lr=1e-2, critic_lr=1e-3))
+    trainer.step = 5
+    trainer.train_step(torch.zeros(2, 3, SIZE, SIZE), torch.ones(2, 3, SIZE, SIZE))
+    lr = lr_at(5, trainer.settings)
+    assert trainer.critic_optimiser is not None
+    assert lr < 5e-3
+    assert trainer.critic_optimiser.param_groups[0]["lr"] == pytest.approx(lr / 10)
+    assert [o.param_groups[0]["lr"] for o in trainer.optimisers.values()] == [lr, lr]
 
 
 def test_bfloat16_training_stays_close_to_float32(faces: Path) -> None:
@@ -143,6 +181,12 @@ def test_losses_are_zero_for_the_truth_and_grow_with_the_error() -> None:
 
 def test_the_face_counts_more_where_asked() -> None:
     where = losses.face_weight(100, 3.0, torch.device("cpu"))
+    a = torch.zeros(1, 3, 100, 100)
+    outside, inside = a.clone(), a.clone()
+    outside[:, :, :10, :10], inside[:, :, 50:60, 50:60] = 0.5, 0.5
+    for loss in (losses.charbonnier, losses.negative_psnr):
+        assert loss(inside, a, where) > loss(outside, a, where)
+        assert float(loss(inside, a)) == pytest.approx(float(loss(outside, a)))
     assert where is not None
     assert where[0, 0, 50, 50] == 3
     assert where[0, 0, 5, 5] == 1
@@ -218,8 +262,17 @@ def test_what_is_wrong_is_said_in_a_line(
     assert not (tmp_path / "run" / NAME).exists()
 
 
-def test_another_networks_run_is_not_gone_on_with(faces: Path, tmp_path: Path) -> None:
+def test_another_networks_or_optimisers_run_is_not_gone_on_with(faces: Path, tmp_path: Path) -> None:
     run(tmp_path, faces, SETTINGS)
-    other = Trainer(GPEN.from_config(replace(TINY, narrow=1 / 32)), SETTINGS)
+    saved = load_checkpoint(tmp_path / NAME)
     with pytest.raises(ValueError, match="trains"):
-        other.resume(load_checkpoint(tmp_path / NAME))
+        Trainer(GPEN.from_config(replace(TINY, narrow=1 / 32)), SETTINGS).resume(saved)
+    with pytest.raises(ValueError, match="not trained with adam"):
+        Trainer(tiny(), replace(SETTINGS, optimiser="adam")).resume(saved)
+
+
+def test_detail_falls_with_blur_and_is_all_there_in_the_truth() -> None:
+    truth = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    shares = [scores(cv2.GaussianBlur(truth, (0, 0), sigma), truth)[3] for sigma in (0.01, 0.6, 1.2)]
+    assert shares[0] == pytest.approx(1, abs=1e-3)
+    assert shares[0] > shares[1] > shares[2] > 0

@@ -81,12 +81,14 @@ def card(target: Path, name: str, licence: str, about: str, rows: list[tuple[str
         "",
         about,
         "",
-        "| wear | PSNR, dB | face, dB | SSIM |",
-        "|---|---|---|---|",
+        "| wear | PSNR, dB | face, dB | SSIM | detail |",
+        "|---|---|---|---|---|",
     ]
     for wear, before, after in rows:
         pairs = [(before.psnr, after.psnr, 2), (before.face, after.face, 2), (before.ssim, after.ssim, 3)]
-        lines.append(f"| {wear} | " + " | ".join(f"{a:.{d}f} → {b:.{d}f}" for a, b, d in pairs) + " |")
+        cells = [f"{a:.{d}f} → {b:.{d}f}" for a, b, d in pairs]
+        cells.append(f"{100 * before.detail:.0f} → {100 * after.detail:.0f} %")
+        lines.append(f"| {wear} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", f"Licence of these weights: {licence}.", ""])
 
 

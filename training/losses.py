@@ -45,9 +45,12 @@ def coarse(a: Tensor, b: Tensor, factor: int = 4) -> Tensor:
     return F.l1_loss(F.avg_pool2d(a, factor), F.avg_pool2d(b, factor))
 
 
-def negative_psnr(a: Tensor, b: Tensor) -> Tensor:
+def negative_psnr(a: Tensor, b: Tensor, weight: Tensor | None = None) -> Tensor:
     """Mean over pictures of 10·log10 of the squared error: what PSNR averages (Chen et al., "HINet", CVPRW 2021)."""
-    error = (a - b).square().mean((1, 2, 3)) / 4
+    error = (a - b).square()
+    if weight is not None:
+        error = error * (weight / weight.mean())
+    error = error.mean((1, 2, 3)) / 4
     return 10 / math.log(10) * torch.log(error + 1e-8).mean()
 
 
@@ -69,7 +72,7 @@ def distortion(a: Tensor, b: Tensor, weights: Weights, where: Tensor | None = No
     if weights.coarse:
         total = total + weights.coarse * coarse(a, b)
     if weights.psnr:
-        total = total + weights.psnr * negative_psnr(a, b)
+        total = total + weights.psnr * negative_psnr(a, b, where)
     return total
 
 

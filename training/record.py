@@ -11,7 +11,7 @@ import numpy as np
 from gpen_zoo.image_io import write
 from gpen_zoo.types import U8, Image
 
-FIELDS = ("step", "seconds", "lr", "loss", "samples_per_s", "psnr", "face", "ssim")
+FIELDS = ("step", "seconds", "lr", "loss", "samples_per_s", "psnr", "face", "ssim", "detail")
 
 
 def append(folder: Path, row: Mapping[str, float]) -> None:
