@@ -13,6 +13,8 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -140,26 +142,35 @@ class Readers:
         self._idle: list[IsolatedReader] = []
         self._room = threading.BoundedSemaphore(most)
 
-    def read(self, path: str | os.PathLike[str], *, seconds: float, stopped: threading.Event | None = None) -> Image:
-        """As `IsolatedReader.read`; `seconds` does not count the start of a child. stopped: ends the read when it is
-        set, with Cancelled (S05)."""
+    @contextmanager
+    def lent(self) -> Iterator[IsolatedReader]:
+        """A reader of one's own, its child running. Raises ImageUnreadable (T02) when that does not start."""
         with self._room:
             try:
                 reader = self._idle.pop()
             except IndexError:
                 reader = IsolatedReader()
-            ended = threading.Event()
-
-            def watch(stop: threading.Event) -> None:
-                while not ended.wait(TICK):
-                    if stop.is_set():
-                        reader.interrupt()
-                        return
-
             try:
                 reader.start()
+                yield reader
+            finally:
+                self._idle.append(reader)
+
+    def read(self, path: str | os.PathLike[str], *, seconds: float, stopped: threading.Event | None = None) -> Image:
+        """As `IsolatedReader.read`; `seconds` does not count the start of a child. stopped: ends the read when it is
+        set, with Cancelled (S05)."""
+        ended = threading.Event()
+
+        def watch(stop: threading.Event, reader: IsolatedReader) -> None:
+            while not ended.wait(TICK):
+                if stop.is_set():
+                    reader.interrupt()
+                    return
+
+        with self.lent() as reader:
+            try:
                 if stopped is not None:
-                    threading.Thread(target=watch, args=(stopped,), daemon=True).start()
+                    threading.Thread(target=watch, args=(stopped, reader), daemon=True).start()
                 return reader.read(path, seconds=seconds)
             except GpenError:
                 if stopped is not None and stopped.is_set():
@@ -167,7 +178,6 @@ class Readers:
                 raise
             finally:
                 ended.set()
-                self._idle.append(reader)
 
     def start(self) -> None:
         """Have one ready, so that the first photo does not wait for its start. Raises ImageUnreadable (T02)."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import queue
 import re
 import signal
 import socket
@@ -38,7 +37,7 @@ from gpen_zoo.branches import Branch
 from gpen_zoo.deadline import Deadline
 from gpen_zoo.errors import GpenError, guarded
 from gpen_zoo.hints import Note, note
-from gpen_zoo.isolated import IsolatedReader
+from gpen_zoo.isolated import Readers
 from gpen_zoo.logs import request_id
 from gpen_zoo.metrics import Metrics, State
 from gpen_zoo.options import options_from_json
@@ -112,7 +111,7 @@ class Service:
             branches=tuple(branch.name for branch in self.desk.restorer.branches),
         )
         self.metrics = Metrics(state, __version__)
-        self._readers: queue.SimpleQueue[IsolatedReader] = queue.SimpleQueue()
+        self._readers = Readers(limits.requests)
         self.desk.restorer = watched(
             self.desk.restorer,
             Watch(
@@ -148,18 +147,12 @@ class Service:
         chosen = options_from_json(options)
         deadline = Deadline(self.limits.timeout, self.stopped)
         try:
-            reader = self._readers.get_nowait()
-        except queue.Empty:
-            reader = IsolatedReader()
-        try:
-            reader.start()
-            deadline.start()
-            image = reader.decode(data, name=name, seconds=deadline.left, limit=self.limits.timeout)
+            with self._readers.lent() as reader:
+                deadline.start()
+                image = reader.decode(data, name=name, seconds=deadline.left, limit=self.limits.timeout)
         except GpenError as error:
             self.metrics.failure(error.code)
             raise
-        finally:
-            self._readers.put(reader)
         self.metrics.stage("read", time.perf_counter() - start)
         with self.desk.line.turn(self.stopped.is_set):
             return self.desk.restorer(image, chosen)
@@ -177,8 +170,7 @@ class Service:
         """End what runs and the decoders."""
         self.stopping.set()
         self.stopped.set()
-        while not self._readers.empty():
-            self._readers.get().close()
+        self._readers.close()
 
 
 def create(
