@@ -67,6 +67,11 @@ class BatchDesk:
         self._line = Line()
         self.sessions: Sessions[Batch] = Sessions(desk.sessions.root, KEPT)
 
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """Names of the weights that a batch may use."""
+        return tuple(branch.name for branch in self._desk.restorer.branches)
+
     def restore(
         self,
         key: str,

@@ -62,7 +62,7 @@ class Desk:
         self.restorer, self.sessions = restorer, sessions
         self.line, self.pace = Line(), Pace()
         self._faces_shown = faces_shown
-        self._read = read or _read_here
+        self.read = read or _read_here
         self._samples = Samples(sessions, lambda key, photo: self.restore(key, photo, Options()))
 
     @property
@@ -168,7 +168,7 @@ class Desk:
             photo = session.photo
         self.sessions.drop(key)
         told("read", 0, 1)
-        image = self._read(photo, stop)
+        image = self.read(photo, stop)
         told("faces", 0, 1)
         prepared = self._restorer(branch, stop).prepare(image, replace(options, faces=None))
         folder = self.sessions.new_folder()
@@ -309,7 +309,7 @@ class Desk:
         return guarded(lambda: self._serve(photo, options))
 
     def _serve(self, photo: str, options: Mapping[str, Any] | None) -> tuple[Path, dict[str, Any]]:
-        chosen, image = options_from_json(options), self._read(photo, Event())
+        chosen, image = options_from_json(options), self.read(photo, Event())
         with self.line.turn():
             result = _with_format_told(self.restorer(image, chosen))
         return write(result.image, self.sessions.new_folder() / output_name(result.image)), result.as_dict()

@@ -1187,7 +1187,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "ui.box_h": ("高", "Height"),
     "ui.erase": ("去掉画的第 {index} 张脸", "Take drawn face {index} away"),
     "ui.terms": (
-        "使用 {names} 之前，请先阅读许可说明；勾选接受后即开始修复：",
+        "使用 {names} 之前，请先阅读许可说明；勾选接受后即开始：",
         "Read the terms before {names} is used; accepting them starts the work:",
     ),
     "ui.stage_paste": ("正在放回照片", "Putting the faces back"),

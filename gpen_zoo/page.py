@@ -115,9 +115,9 @@ def build(zoo: Zoo | None = None) -> Page:
                 )
                 restore_tab(desk, labels, around, blocks)
             with labels(gr.Tab, label="ui.tab_batch", id="batch"):
-                batch_tab(batches, labels)
+                batch_tab(batches, labels, weights.restricted)
             with labels(gr.Tab, label="ui.tab_tasks", id="tasks") as tab:
-                tasks_tab(tasks, labels, tab, tabs)
+                tasks_tab(tasks, labels, tab, tabs, weights.restricted)
             with labels(gr.Tab, label="ui.tab_weights", id="weights"):
                 weights_view = weights_tab(weights, lang, labels)
             with labels(gr.Tab, label="ui.tab_help", id="help") as tab:

@@ -10,8 +10,9 @@ import gradio as gr
 from gpen_zoo.batch_desk import MOST_FILES, Batch, BatchDesk, Row
 from gpen_zoo.hints import Note
 from gpen_zoo.page_labels import Labels, plain, told, words
-from gpen_zoo.page_panels import address, cell, panel, problem, tag
+from gpen_zoo.page_panels import address, cell, panel, problem, tag, terms
 from gpen_zoo.page_restore import AT_ONCE, PRIVATE, key_of
+from gpen_zoo.page_terms import Restricted, Terms
 from gpen_zoo.types import Options
 from gpen_zoo.waiting import watched
 
@@ -19,8 +20,8 @@ FORMATS = [("ui.batch_same", ""), ("JPEG", "JPEG"), ("PNG", "PNG"), ("WebP", "WE
 SHOWN_NOTES = 3  # of one photo in the table; the report has all
 
 
-def batch_tab(desk: BatchDesk, labels: Labels) -> None:
-    """Widgets and wiring of the tab, inside an open `gr.Tab`."""
+def batch_tab(desk: BatchDesk, labels: Labels, restricted: Restricted) -> None:
+    """Widgets and wiring of the tab, inside an open `gr.Tab`. restricted: see page_terms.py."""
     with gr.Row():
         with gr.Column(scale=2, min_width=300):
             files = labels(
@@ -52,16 +53,20 @@ def batch_tab(desk: BatchDesk, labels: Labels) -> None:
             kind = labels(gr.Dropdown, label="ui.batch_format", choices=FORMATS, value="", elem_id="batch-format")
         with gr.Column(scale=3, min_width=320):
             status = plain("", elem_id="batch-status")
+            consent = Terms(labels, restricted, status="batch-status", button="batch-run", name="batch-consent")
             download = labels(gr.DownloadButton, label="ui.batch_download", interactive=False, elem_id="batch-download")
             table = plain("", elem_id="batch-table")
 
     def press_run(
-        files: list[str] | None, strength: float, auto: bool, kind: str, request: gr.Request
+        accepted: list[str], files: list[str] | None, strength: float, auto: bool, kind: str, request: gr.Request
     ) -> Iterator[list[Any]]:
-        key = key_of(request)
+        if missing := consent.missing(desk.weights if files else (), accepted):
+            yield [terms(missing), *[gr.skip()] * 4, gr.update(visible=True)]
+            return
+        key, agreed = key_of(request), gr.update(visible=False)
         off = gr.update(value=None, interactive=False)
-        running = [off, gr.update(interactive=False), gr.update(interactive=True)]
-        resting = [gr.update(interactive=True), gr.update(interactive=False)]
+        running = [off, gr.update(interactive=False), gr.update(interactive=True), agreed]
+        resting = [gr.update(interactive=True), gr.update(interactive=False), agreed]
 
         def work(tell: Any) -> Batch | Note:
             return desk.restore(
@@ -84,8 +89,9 @@ def batch_tab(desk: BatchDesk, labels: Labels) -> None:
     strength.input(None, None, auto, js="() => false", **PRIVATE)
     run.click(
         press_run,
-        [files, strength, auto, kind],
-        [status, table, download, run, stop],
+        [consent.none, files, strength, auto, kind],
+        [status, table, download, run, stop, consent.box],
+        js=consent.told(),
         concurrency_limit=AT_ONCE,
         **PRIVATE,
     )

@@ -13,10 +13,10 @@ import gradio as gr
 from gpen_zoo import page_panels
 from gpen_zoo.desk import Desk, Stage, Tell
 from gpen_zoo.hints import Lang, Note
-from gpen_zoo.manifest import Entry
 from gpen_zoo.page_labels import PICK_LANGUAGE, Labels, plain
 from gpen_zoo.page_options import AT_FIRST, Choices, chosen, installed, more_options
 from gpen_zoo.page_photo import PhotoField
+from gpen_zoo.page_terms import Restricted, Terms
 from gpen_zoo.previews import LONGEST
 from gpen_zoo.sessions import Session
 from gpen_zoo.types import Options
@@ -30,14 +30,6 @@ BLOCK = "() => ({__type__: 'update', interactive: false})"
 LIVE = "document.querySelector('#live').live"
 TELL_OPTIONS = f"(...all) => {{ {LIVE}.tell('options', all); return [] }}"
 TELL_STRENGTH = f"(strength, auto, ...rest) => {{ {LIVE}.tell('options', [strength, false, ...rest]); return [] }}"
-ACCEPTED = "JSON.parse(localStorage.getItem('gpen_zoo_terms') || '[]')"
-# Terms stay accepted in this browser; then the press that asked for them is made once more.
-ACCEPT = f"""() => {{
-  const keys = document.querySelector('#status [data-terms]').dataset.terms.split(' ');
-  localStorage.setItem('gpen_zoo_terms', JSON.stringify([...new Set([...{ACCEPTED}, ...keys])]));
-  setTimeout(() => document.querySelector('#restore-button').click(), 100);
-  return {{__type__: 'update', visible: false, value: false}};
-}}"""
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 NOTHING: list[Any] = [gr.update(value=None, interactive=False), gr.update(value=None, interactive=False), None, ""]
 
@@ -45,14 +37,13 @@ NOTHING: list[Any] = [gr.update(value=None, interactive=False), gr.update(value=
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What the tab needs of the rest of the page. device: as estimates name it. samples: example photos. lang: the
-    language switch. tab: the tab itself. restricted: of the weights of these names, those whose terms a visitor has to
-    accept before using them."""
+    language switch. tab: the tab itself. restricted: see `page_terms`."""
 
     device: str
     samples: tuple[Path, ...]
     lang: gr.Radio
     tab: gr.Tab
-    restricted: Callable[[Sequence[str]], Sequence[Entry]]
+    restricted: Restricted
 
 
 def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blocks) -> None:
@@ -85,7 +76,7 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
                     min_width=90,
                 )
             status = plain("", elem_id="status")
-            consent = labels(gr.Checkbox, label="ui.w_consent", visible=False, interactive=True, elem_id="consent")
+            terms = Terms(labels, around.restricted, status="status", button="restore-button", name="consent")
             if samples:
                 shown = plain(page_panels.examples(samples), elem_id="examples", js_on_load=script("examples.js"))
             hidden = more_options(labels)
@@ -159,8 +150,8 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
         key = key_of(request)
         session = desk.sessions.get(key)
         wanted = asked_for(session, branch) if photo else ()
-        if terms := [entry for entry in around.restricted(wanted) if entry.licence.key not in accepted]:
-            yield [page_panels.terms(terms), *[gr.skip()] * 9, gr.update(visible=True)]
+        if missing := terms.missing(wanted, accepted):
+            yield [page_panels.terms(missing), *[gr.skip()] * 9, gr.update(visible=True)]
             return
         options = chosen(session.options if session else Options(), *values)
         running = [gr.update(interactive=False), gr.update(interactive=bool(photo)), *NOTHING, gr.update(visible=False)]
@@ -301,13 +292,9 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
         ),
         "photo",
     )
-    pressed = [status, pair, faces, drawing, run, stop, *finished, consent]
-    with_terms = f"(_, ...all) => {{ {LIVE}.begin('run'); return [{ACCEPTED}, ...all] }}"
-    none = gr.JSON(visible=False)
-    rested(
-        run.click(press_restore, [none, *inputs], pressed, js=with_terms, concurrency_limit=AT_ONCE, **PRIVATE), "run"
-    )
-    consent.input(None, None, consent, js=ACCEPT, **PRIVATE)
+    pressed = [status, pair, faces, drawing, run, stop, *finished, terms.box]
+    with_terms: dict[str, Any] = {"js": terms.told(f"{LIVE}.begin('run');"), "concurrency_limit": AT_ONCE, **PRIVATE}
+    rested(run.click(press_restore, [terms.none, *inputs], pressed, **with_terms), "run")
     stop.click(press_stop, None, None, queue=False, **PRIVATE)
     # Moving the slider is a wish for that strength. In the browser, so that the server hears of both at once.
     strength.input(None, None, auto, js="() => false", **PRIVATE)
@@ -318,7 +305,7 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
     gr.on(light, None, choices.values, None, js=TELL_OPTIONS, **PRIVATE)
     adjusted = [status, pair, faces, drawing, stop, *finished]
     once: dict[str, Any] = {"concurrency_limit": AT_ONCE, **PRIVATE}
-    rested(live.input(on_live, none, adjusted, js=f"() => {LIVE}.take()", **once), "live")
+    rested(live.input(on_live, terms.none, adjusted, js=f"() => {LIVE}.take()", **once), "live")
     rested(drawing.drawn(on_draw, None, adjusted, **once), "draw")
     rested(faces.erase(on_erase, None, adjusted, **once), "draw")
     pair.full_size(on_full_size, None, pair, concurrency_limit=2, **PRIVATE)

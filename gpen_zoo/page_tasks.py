@@ -13,9 +13,10 @@ import gradio as gr
 from gpen_zoo.desk import Stage
 from gpen_zoo.hints import Note
 from gpen_zoo.page_labels import Labels, plain, words
-from gpen_zoo.page_panels import cell, compare, duration, panel, problem, tag, working
+from gpen_zoo.page_panels import cell, compare, duration, panel, problem, tag, terms, working
 from gpen_zoo.page_photo import PhotoField
 from gpen_zoo.page_restore import AT_ONCE, PRIVATE, SHOWN_BY_BROWSERS, key_of, script
+from gpen_zoo.page_terms import Restricted, Terms
 from gpen_zoo.task_networks import TASKS, Task
 from gpen_zoo.tasks_desk import Picture, TasksDesk
 from gpen_zoo.waiting import watched
@@ -25,13 +26,14 @@ AREAS = [("ui.area_whole", "whole"), ("ui.area_faces", "faces"), ("ui.area_both"
 BRUSH = "rgba(255, 0, 110, 0.75)"
 
 
-def tasks_tab(desk: TasksDesk, labels: Labels, tab: gr.Tab, tabs: gr.Tabs) -> None:
-    """A tab for each task, inside the open `tab`, which is one of `tabs`: seven in a row do not fit on a phone."""
+def tasks_tab(desk: TasksDesk, labels: Labels, tab: gr.Tab, tabs: gr.Tabs, restricted: Restricted) -> None:
+    """A tab for each task, inside the open `tab`, which is one of `tabs`: seven in a row do not fit on a phone.
+    restricted: see page_terms.py."""
     made = []
     with gr.Tabs(elem_id="task-tabs"):
         for task in TASKS:
             with labels(gr.Tab, label=f"ui.tab_{task}", id=task):
-                made.append(_Tab(desk, task, labels, tabs))
+                made.append(_Tab(desk, task, labels, tabs, restricted))
     # Weights may have come or gone since.
     tab.select(
         lambda: [update for one in made for update in one.state()],
@@ -48,7 +50,7 @@ class _Tab:
     parts: what depends on whether the weights are there; `state` is what they are then.
     """
 
-    def __init__(self, desk: TasksDesk, task: Task, labels: Labels, tabs: gr.Tabs) -> None:
+    def __init__(self, desk: TasksDesk, task: Task, labels: Labels, tabs: gr.Tabs, restricted: Restricted) -> None:
         self._desk, self._task = desk, task
         plain(tag("p", words(f"ui.about_{task}")), elem_id=f"{task}-about")
         there = desk.available(task)
@@ -58,6 +60,9 @@ class _Tab:
         with gr.Row(visible=there) as body:
             with gr.Column(scale=2, min_width=300):
                 self._make_inputs(labels)
+                self._terms = Terms(
+                    labels, restricted, status=f"{task}-status", button=f"{task}-run", name=f"{task}-consent"
+                )
             with gr.Column(scale=3, min_width=320):
                 self._pair = plain(_empty(task), elem_id=f"{task}-pair", js_on_load=script("compare.js"))
                 self._download = labels(
@@ -159,8 +164,9 @@ class _Tab:
         )
         self._run.click(
             self._press_run,
-            [self._photo, *self._settings],
-            [self._status, self._pair, self._download, self._run, self._stop],
+            [self._terms.none, self._photo, *self._settings],
+            [self._status, self._pair, self._download, self._run, self._stop, self._terms.box],
+            js=self._terms.told(),
             concurrency_limit=AT_ONCE,
             **PRIVATE,
         )
@@ -189,11 +195,17 @@ class _Tab:
         ready = words("ui.paint_ready") if canvas else words("ui.task_ready")
         yield [field, panel([ready], answer.notes), *blank, *canvas]
 
-    def _press_run(self, photo: str | None, request: gr.Request, *rest: Any) -> Iterator[list[Any]]:
-        key = key_of(request)
+    def _press_run(
+        self, accepted: list[str], photo: str | None, request: gr.Request, *rest: Any
+    ) -> Iterator[list[Any]]:
+        wanted = [self._desk.entry(self._task).name] if photo else []
+        if missing := self._terms.missing(wanted, accepted):
+            yield [terms(missing), *[gr.skip()] * 4, gr.update(visible=True)]
+            return
+        key, agreed = key_of(request), gr.update(visible=False)
         off = gr.update(value=None, interactive=False)
-        running = [gr.update(interactive=False), gr.update(interactive=bool(photo))]
-        resting = [gr.update(interactive=True), gr.update(interactive=False)]
+        running = [gr.update(interactive=False), gr.update(interactive=bool(photo)), agreed]
+        resting = [gr.update(interactive=True), gr.update(interactive=False), agreed]
 
         def work(tell: Callable[[Stage], None]) -> Picture | Note:
             if self._task == "colorize":
@@ -245,8 +257,8 @@ def _how_to_get(desk: TasksDesk, task: Task) -> str:
     accept = "" if entry.pinned else " --accept-unpinned"
     command = tag("code", f"gpen-zoo weights download {cell(entry.name)}{accept}")
     lines = [words("ui.task_missing", name=entry.name), words("ui.task_get", name=entry.name)]
-    terms = "" if entry.pinned else tag("p", words("ui.task_terms"))
-    return tag("div", *(tag("p", line) for line in lines), tag("pre", command), terms, cls="gz-panel")
+    unpinned = "" if entry.pinned else tag("p", words("ui.task_terms"))
+    return tag("div", *(tag("p", line) for line in lines), tag("pre", command), unpinned, cls="gz-panel")
 
 
 def _empty(task: Task) -> str:

@@ -84,7 +84,7 @@ class TasksDesk:
 
         def work() -> Picture:
             with self.sessions[task].working(key) as stop:
-                picture = self._looked(key, task, photo)
+                picture = self._looked(key, task, photo, stop)
                 self._keep(key, task, picture, stop)
                 return picture
 
@@ -118,7 +118,7 @@ class TasksDesk:
             image = picture.image
             assert image is not None
             mask = (
-                mask_of(read(mask_file), image.width, image.height)
+                mask_of(self._desk.read(mask_file, Event()), image.width, image.height)
                 if mask_file
                 else painted_over([read(layer) for layer in layers], image.width, image.height)
             )
@@ -161,7 +161,7 @@ class TasksDesk:
             self.sessions[one].stop(key)
             self.sessions[one].drop(key)
 
-    def _looked(self, key: str, task: Task, photo: str) -> Picture:
+    def _looked(self, key: str, task: Task, photo: str, stop: Event) -> Picture:
         known = self.sessions[task].get(key)
         if known is not None and known.shows(photo):
             return known
@@ -170,7 +170,7 @@ class TasksDesk:
             label_map = read_label_map(Path(photo).read_bytes(), name=Path(photo).name)
             image = replace(label_map.image, notes=label_map.notes)
         else:
-            image = read(photo)
+            image = self._desk.read(photo, stop)
         folder = self.sessions[task].new_folder()
         return Picture(
             folder=folder,
@@ -205,7 +205,7 @@ class TasksDesk:
 
                 told("read", 0, 1)
                 network = self._load(task)
-                picture = self._looked(key, task, photo)
+                picture = self._looked(key, task, photo, stop)
                 self._keep(key, task, picture, stop)
                 with self._desk.line.turn(stop.is_set, lambda ahead: told("line", ahead, ahead)):
                     result = work(picture, network, told)

@@ -14,12 +14,12 @@ from playwright.sync_api import Browser, Request, expect
 from skimage import data
 
 import gpen_zoo as gz
-from gpen_zoo import manifest
 from gpen_zoo.hints import Lang, say
 from gpen_zoo.manifest import Licence
 from gpen_zoo.types import Image
 from gpen_zoo.zoo import Zoo
 from tests.browser import Served, choose, leave, open_page, picture, restore, served_page, shoot, sources
+from tests.test_tasks import NAMES, install
 
 pytestmark = pytest.mark.browser
 
@@ -185,7 +185,7 @@ def test_many_quick_changes_are_told_in_turn(browser: Browser, served: Served, c
 def test_a_hanging_photo_is_told_and_stopped(
     browser: Browser, served: Served, couple: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    genuine, slow = served.desk._read, threading.Event()
+    genuine, slow = served.desk.read, threading.Event()
 
     def read(photo: str, stop: threading.Event) -> Image:
         if "slow" in photo and stop.wait(20):
@@ -193,7 +193,7 @@ def test_a_hanging_photo_is_told_and_stopped(
         image: Image = genuine(photo, stop)
         return image
 
-    monkeypatch.setattr(served.desk, "_read", read)
+    monkeypatch.setattr(served.desk, "read", read)
     copy = tmp_path / "slow.png"
     copy.write_bytes(couple.read_bytes())
     page = open_page(browser, served.url, "zh")
@@ -218,11 +218,13 @@ def test_no_broken_picture_is_shown_for_what_is_none(browser: Browser, served: S
 
 @pytest.fixture(scope="module")
 def restricted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A page whose only weights are not for every use."""
+    """A page whose weights are not for every use: the bundled ones, and others for colouring."""
     folder = tmp_path_factory.mktemp("restricted")
     licence = Licence(key="study", spdx="NOASSERTION", zh="仅供学习研究。", en="For study only.")
-    bundled, *others = manifest.load()
-    with served_page(folder, Zoo(folder / "zoo", (replace(bundled, licence=licence), *others))) as running:
+    entries = [
+        replace(e, licence=licence) if e.bundled or e.name in NAMES.values() else e for e in install(folder / "zoo")
+    ]
+    with served_page(folder, Zoo(folder / "zoo", entries)) as running:
         yield running
 
 
@@ -239,4 +241,25 @@ def test_terms_are_asked_for_once(browser: Browser, restricted: Served, couple: 
     expect(page.locator("#consent")).to_have_count(0)
     page.reload()
     restore(page, couple)
+    leave(page)
+
+
+@pytest.mark.parametrize(("tab", "lang"), [("batch", "zh"), ("colorize", "en")])
+def test_terms_are_asked_for_on_the_other_tabs_too(
+    browser: Browser, restricted: Served, couple: Path, tab: str, lang: Lang
+) -> None:
+    page = open_page(browser, restricted.url, lang)
+    page.get_by_role("tab", name=say("ui.tab_batch" if tab == "batch" else "ui.tab_tasks", lang), exact=True).click()
+    page.locator(f"#{'batch-files' if tab == 'batch' else 'colorize-photo'} input[type=file]").set_input_files(couple)
+    if tab == "batch":
+        expect(page.locator("#batch-files")).to_contain_text(couple.stem)
+    else:
+        expect(page.locator("#colorize-status .gz-panel:not(.working)")).to_be_visible()
+    page.locator(f"#{tab}-run").click()
+    words = {"zh": "仅供学习研究。", "en": "For study only."}
+    expect(page.locator(f"#{tab}-status [role=alert]")).to_contain_text(words[lang], use_inner_text=True)
+    shoot(page, f"terms-{tab}")
+    page.locator(f"#{tab}-consent input").click()
+    expect(page.locator(f"#{tab}-status .done")).to_be_visible(timeout=60_000)
+    expect(page.locator(f"#{tab}-consent")).to_have_count(0)
     leave(page)

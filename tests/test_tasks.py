@@ -61,9 +61,10 @@ def lively(seed: int) -> dict[str, torch.Tensor]:
 
 
 def install(home: Path, tasks: tuple[Task, ...] = TASKS) -> tuple[Entry, ...]:
-    """Tiny networks of these tasks in the zoo folder, and the whole manifest with their entries in front."""
+    """Tiny networks of these tasks in the zoo folder, free for every use, and the whole manifest with their entries in
+    front."""
     home.mkdir(parents=True, exist_ok=True)
-    entries = []
+    entries, free = [], manifest.load()[0].licence
     for seed, task in enumerate(tasks):
         path = home / f"{NAMES[task]}.safetensors"
         save_file(lively(seed), path)
@@ -72,6 +73,7 @@ def install(home: Path, tasks: tuple[Task, ...] = TASKS) -> tuple[Entry, ...]:
             replace(
                 official,
                 name=NAMES[task],
+                licence=free,
                 branch=SIZE,
                 file=path.name,
                 architecture=manifest.Architecture(family="GPEN", params=MappingProxyType(SMALL)),
