@@ -41,6 +41,8 @@ def open_tab(page: Page, tab: str, lang: Lang) -> None:
 
 def findings(page: Page, axe: str) -> list[str]:
     """Serious and critical breaches of WCAG A and AA, with the element."""
+    # A button that is half faded in is too pale for a moment.
+    page.wait_for_function("document.getAnimations().every(one => !(one instanceof CSSTransition))")
     page.evaluate(axe + "; null")
     found: dict[str, Any] = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,10 +20,12 @@ from starlette.testclient import TestClient
 
 import gpen_zoo as gz
 from gpen_zoo import manifest, preload, zerogpu
+from gpen_zoo.branches import Upscalers
 from gpen_zoo.hints import Note
 from gpen_zoo.same_origin import SameOrigin
 from gpen_zoo.types import Image
 from gpen_zoo.zoo import Zoo
+from tests.test_background import stored
 from tests.test_download import HF, Hub, entry_of, hub, pth  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).parents[1]
@@ -117,6 +120,24 @@ def test_the_network_runs_on_the_borrowed_card_and_nothing_else(card: list[Any])
     picture = Image(pixels=np.full((64, 64, 3), 90, np.uint8))
     assert there(picture).notes == plain(picture).notes
     assert len(card) == 1, "no card is borrowed for a photo without faces"
+
+
+def test_the_background_is_enlarged_on_the_borrowed_card(card: list[Any], zoo_home: Path) -> None:
+    name = "RealESRGAN-x2plus"
+    zoo = Zoo(entries=(stored(zoo_home, name, wrapper="params_ema"),))
+    plain = replace(gz.load(), upscalers=Upscalers(zoo, "cpu", "float32"))
+    there = zerogpu.borrowed(plain)
+    picture = Image(pixels=np.random.default_rng(0).integers(0, 255, (40, 60, 3), dtype=np.uint8))
+    told: list[tuple[str, int, int]] = []
+    options = gz.Options(scale=2, background=name)
+    made = there(picture, options, progress=lambda *news: told.append(news))
+    assert card == [round(zerogpu.START_SECONDS + zerogpu.MEGAPIXEL_SECONDS * 80 * 120 / 1e6)]
+    assert ("background", 1, 1) in told
+    assert np.array_equal(made.image.pixels, plain(picture, options).image.pixels)
+    assert made.notes == plain(picture, options).notes
+    assert there.upscalers.names() == plain.upscalers.names()
+    there(picture, replace(options, background="lanczos"))
+    assert len(card) == 1
 
 
 def test_what_the_platform_refuses_becomes_a_hint(card: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
