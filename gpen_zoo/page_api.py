@@ -22,9 +22,14 @@ def add_api(desk: Desk, batches: BatchDesk, zoo: Zoo) -> None:
     def restore(photo: str | None, options: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
         """Restore the faces of a photo.
 
+        Options, each may be left out: strength (0-1 or "auto"), aligned (the picture is one face, cut out already),
+        faces (a list of numbers from 1), strengths (number to strength), boxes (of faces that were missed: x, y, width,
+        height), largest, min_size (px), mask ("face", "face+hair", "crop"), tone ("auto", "colour", "toned", "grey"),
+        grain, scale (1, 2, 4), background ("auto", "lanczos" or the name of a weight).
+
         Args:
             photo: any picture file.
-            options: any of strength (0-1, "auto"), aligned, faces (numbers from 1), strengths (number → strength).
+            options: as above, for example {"strength": 0.7}.
 
         Returns:
             the restored file and the report.

@@ -14,6 +14,7 @@ from skimage import data
 
 import gpen_zoo as gz
 from gpen_zoo.hints import CATALOGUE, Lang, say
+from gpen_zoo.options import FIELDS
 from gpen_zoo.types import Image
 from tests.browser import (
     SHAPES,
@@ -439,3 +440,5 @@ def test_the_api_says_what_was_wrong_in_both_languages(served: Served, photo: Pa
 def test_only_the_api_is_public(served: Served) -> None:
     described = Client(served.url, verbose=False).view_api(return_format="dict", print_info=False)
     assert list(described["named_endpoints"]) == ["/restore", "/batch", "/weights"]
+    told = described["named_endpoints"]["/restore"]["description"]
+    assert [name for name in FIELDS if name not in told] == []
