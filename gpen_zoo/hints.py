@@ -578,8 +578,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     # --- D: the demo weights -----------------------------------------------------------------------------------
     "D01": (
-        "当前用的是随附的小型演示模型 {name}：只能去噪、轻度锐化，效果远不及官方权重。想要完整效果，请安装官方 GPEN 权重。",
-        "This is {name}, the small demo model that ships with the project: it removes noise and sharpens mildly and is no match for the official weights. Install official GPEN weights for the full effect.",
+        "当前用的是随附的小型演示模型 {name}：分辨率 256 像素，训练用的人脸不多；模糊严重时，画出的五官可能与本人不符。想要完整效果，请安装官方 GPEN 权重。",
+        "This is {name}, the small demo model that ships with the project: 256 px, trained on few faces. Where a photo is very blurred, the features it draws may not be the person's. Install official GPEN weights for the full effect.",
     ),
     # --- P: colouring, filling in, faces from label maps -------------------------------------------------------
     "P01": (
@@ -688,8 +688,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
         "The face is turned by about {degrees}°, so {percent}% strength was used: the model knows mostly frontal faces and may draw the far eye wrongly. Raise the strength if you want more.",
     ),
     "F44": (
-        "这张脸已比模型能画的更清晰，默认只用 {percent}% 强度，以免变糊。如需更强，请自行调高强度。",
-        "This face is already sharper than the model can draw, so {percent}% strength was used to keep it from getting softer. Raise the strength if you want more.",
+        "这张脸本来就清晰，默认只用 {percent}% 强度，以保留本人原貌。如需更强，请自行调高强度。",
+        "This face is sharp already, so {percent}% strength was used to keep it the person's own. Raise the strength if you want more.",
     ),
     "F60": (
         "框必须是 [x, y, 宽, 高]（像素，宽高大于 0）的列表，收到的是 {value}。请改正。",

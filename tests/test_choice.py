@@ -108,6 +108,28 @@ def test_a_face_that_would_lose_detail_gets_less_and_the_reason() -> None:
     assert why.code == "F44"
 
 
+def test_a_sharp_face_that_is_merely_drawn_a_little_sharper_gets_less() -> None:
+    sharper = cv2.addWeighted(SHARP, 1.2, cv2.GaussianBlur(SHARP, (0, 0), 1.0), -0.2, 0)
+    strength, why = default_strength(crop_of(SHARP, sharper), 0)
+    assert strength == 0.5
+    assert why is not None
+    assert why.code == "F44"
+
+
+def test_the_more_a_face_needs_it_the_more_it_gets() -> None:
+    blurred = [cv2.GaussianBlur(SHARP, (0, 0), sigma) for sigma in (0.3, 0.6, 0.8, 1.2)]
+    strengths = [default_strength(crop_of(worn, SHARP), 0)[0] for worn in blurred]
+    assert strengths == sorted(strengths)
+    assert strengths[0] < 0.7
+    assert strengths[-1] == 1.0
+
+
+def test_a_face_without_any_detail_gets_full_strength() -> None:
+    grey = np.full_like(SHARP, 128)
+    assert default_strength(crop_of(grey, SHARP), 0) == (1.0, None)
+    assert default_strength(crop_of(grey, grey), 0) == (1.0, None)
+
+
 def test_noise_is_no_detail() -> None:
     noisy = np.clip(SOFT + np.random.default_rng(2).normal(0, 12, SOFT.shape), 0, 255).astype(np.uint8)
     assert default_strength(crop_of(noisy, SOFT), 0) == (1.0, None)
@@ -124,7 +146,7 @@ def test_the_further_turned_the_less(yaw: float, expected: float) -> None:
 
 
 def test_the_default_is_told_and_what_the_user_says_counts() -> None:
-    """The demo weights soften the sharp astronaut."""
+    """The astronaut is sharp already."""
     restore = gz.load()
     result = restore(PHOTO)
     face = result.faces[0]
