@@ -136,11 +136,12 @@ def weight_of(result: RestoreResult, index: int, mask: Mask = "face") -> F32:
     return head_weight(mine, Window(0, 0, width, height), [p for p in places if p is not mine], drawn(mask))
 
 
-def seam_score(before: U8, after: U8, weight: F32) -> float:
+def seam_score(before: U8, after: U8, weight: F32, truth: U8 | None = None) -> float:
     """How strong a line along the mask's edge is that `before` lacks; 0 is none, 1 as strong as the photo's own edges.
 
-    before, after: uint8 (H, W, 3). weight: (H, W), the mask, whose gradient tells what "across" is. The change of luma
-    across the edge is averaged along it, for a seam runs there and texture does not, in rings of equal weight; the
+    before, after: uint8 (H, W, 3). weight: (H, W), the mask, whose gradient tells what "across" is. truth: of a worn
+    picture, whose own edges are no seam when they come back, such as a sharp cheek where the mask ends. The change of
+    luma across the edge is averaged along it, for a seam runs there and texture does not, in rings of equal weight; the
     ring with the largest difference counts, against the mean change of `before` in all of them.
     """
     dy, dx = np.gradient(cv2.GaussianBlur(weight, (0, 0), 1.0))
@@ -155,7 +156,10 @@ def seam_score(before: U8, after: U8, weight: F32) -> float:
     given, made = across(before), across(after)
     edges = np.linspace(0.02, 0.98, 9)
     rings = [(weight > low) & (weight <= high) for low, high in zip(edges[:-1], edges[1:], strict=True)]
-    line = max(abs(float(made[ring].mean() - given[ring].mean())) for ring in rings if ring.sum() > 20)
+    known = [given] if truth is None else [given, across(truth)]
+    line = max(
+        min(abs(float(made[ring].mean() - own[ring].mean())) for own in known) for ring in rings if ring.sum() > 20
+    )
     return line / (float(np.abs(given[np.any(rings, axis=0)]).mean()) + 0.5)
 
 

@@ -65,7 +65,7 @@ class Settings:
     restarts: int = 0
     average: float = 0.999
     seed: int = 1
-    wear: str = "standard:7,heavy:1,print:0.7,chat:0.7,video:0.6"
+    wear: str = "standard:6,light:1,heavy:1,print:0.7,chat:0.7,video:0.6"
     weights: losses.Weights = field(default_factory=losses.Weights)
     adversarial: float = 0.0
     matching: float = 4.0
