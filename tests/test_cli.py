@@ -389,7 +389,8 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # The same in a process of its own.
 QUICK = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell are told to ignore it
 from gpen_zoo import doctor, restore
 from gpen_zoo.cli import main
 from tests.test_restore import restorer
