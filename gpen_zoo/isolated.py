@@ -227,13 +227,14 @@ def serve() -> None:
 
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing a library prints may get between the answers
-    _send(answers, image_io.__name__)
-    while True:
-        try:
+    try:
+        _send(answers, image_io.__name__)
+        while True:
             request = _receive(sys.stdin.buffer)
-        except EOFError:
-            return
-        _send(answers, _answer(request))
+            _send(answers, _answer(request))
+    except (EOFError, BrokenPipeError):  # also while this one was still starting
+        with contextlib.suppress(OSError):  # what is left in its buffer has nowhere to go
+            answers.close()
 
 
 if __name__ == "__main__":

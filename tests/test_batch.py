@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -309,6 +311,17 @@ def test_a_decoder_that_hangs_or_crashes_costs_its_own_photo_only(
         with pytest.raises(GpenError) as absent:
             reader.read(tmp_path / "absent.png", seconds=30)
         assert absent.value.code == "I19"
+
+
+def test_a_decoder_whose_parent_is_gone_ends_without_a_word() -> None:
+    here, there = os.pipe()
+    os.close(here)
+    started = [sys.executable, "-m", "gpen_zoo.isolated"]
+    child = subprocess.run(
+        started, stdin=subprocess.DEVNULL, stdout=there, stderr=subprocess.PIPE, cwd=Path(__file__).parents[1]
+    )
+    os.close(there)
+    assert (child.returncode, child.stderr) == (0, b"")
 
 
 def test_waiting_is_not_held_against_a_photo() -> None:
