@@ -21,9 +21,11 @@ from gpen_zoo.network import GPEN
 from gpen_zoo.types import Image
 from training import losses
 from training.checkpoint import NAME, load_checkpoint
-from training.muon import orthogonalised
+from training.muon import Muon, orthogonalised
 from training.pictures import Faces, Mixture, as_pixels, as_tensor, batches, face_files
-from training.train import OPTIMISERS, Settings, Trainer, load_network, lr_at, main, train
+from training.settings import OPTIMISERS, Settings, lr_at
+from training.train import load_network, main, train
+from training.trainer import Trainer
 from training.validation import scores
 
 SIZE = 32
@@ -131,6 +133,17 @@ def test_a_step_of_muon_stretches_no_direction_more_than_another(shape: tuple[in
     after = torch.linalg.svdvals(orthogonalised(gradients))
     assert 0.5 < after.min() < after.max() < 1.4
     assert torch.equal(orthogonalised(torch.zeros(shape)), torch.zeros(shape))
+
+
+def test_muon_steps_weights_with_more_outputs_than_inputs_too() -> None:
+    torch.manual_seed(0)
+    weight = torch.nn.Parameter(torch.randn(1, 40, 8, 2, 2))
+    before, weight.grad = weight.detach().clone(), torch.randn(1, 40, 8, 2, 2)
+    Muon([weight], lr=0.1).step()
+    moved = (before - weight.detach()).view(40, 32)
+    assert float((moved * weight.grad.view(40, 32)).sum()) > 0
+    expected = 0.1 * 0.2 * 40**0.5 * orthogonalised(weight.grad.view(1, 40, 32))[0]
+    torch.testing.assert_close(moved, expected, rtol=0.05, atol=1e-3)
 
 
 def test_muon_takes_the_convolutions_and_adam_the_rest() -> None:

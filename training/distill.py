@@ -17,7 +17,8 @@ import torch
 from gpen_zoo.zoo import Zoo
 from training.narrow import narrowed
 from training.pictures import Faces, Mixture, face_files
-from training.train import add_arguments, load_network, plainly, run
+from training.settings import add_arguments
+from training.train import load_network, plainly, run
 
 MEASURED = 16  # faces on which the strength of channels is measured
 

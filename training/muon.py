@@ -71,5 +71,5 @@ class Muon(torch.optim.Optimizer):
                 updates = orthogonalised(torch.stack([ahead for _, ahead in members]))
                 scale = ADAM_LIKE * max(m, n) ** 0.5
                 for (parameter, _), update in zip(members, updates, strict=True):
-                    parameter.sub_(update.view_as(parameter), alpha=group["lr"] * scale)
+                    parameter.sub_(update.reshape(parameter.shape), alpha=group["lr"] * scale)
         return None

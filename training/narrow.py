@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from gpen_zoo.network import GPEN, EqualConv2d, EqualLinear, ModulatedConv2d, StyledConv, ToRGB
+from gpen_zoo.network import GPEN, EqualConv2d, EqualLinear, ModulatedConv2d, StyledConv
 from training.checkpoint import checked
 
 Kept = dict[str, Tensor]  # space of channels → int64 numbers of those kept, ascending
@@ -49,12 +50,12 @@ def _resolutions(net: GPEN) -> list[int]:
 def _layers(net: GPEN) -> list[tuple[StyledConv, str, str, int]]:
     """Every styled convolution: itself, the space of its output, the space it reads, and at which resolution the
     encoder channels lie that come with what it reads (0 for none)."""
-    g = net.generator
-    layers = [(g.conv1, "conv 4", "start", 0)]
+    g: Any = net.generator
+    layers: list[tuple[StyledConv, str, str, int]] = [(g.conv1, "conv 4", "start", 0)]
     for stage, r in enumerate(_resolutions(net)):
         layers.append((g.convs[2 * stage], f"up {r}", f"conv {r // 2}", r // 2))
         layers.append((g.convs[2 * stage + 1], f"conv {r}", f"up {r}", r))
-    return layers  # type: ignore[return-value]
+    return layers
 
 
 def _energies(net: GPEN, faces: Tensor) -> Kept:
@@ -89,7 +90,7 @@ def _norms_read(net: GPEN) -> Kept:
     for stage in range(1, net.stages + 1):
         conv = getattr(net, f"ecd{stage}")[0][1]
         add(f"encoder {net.config.size >> (stage - 1)}", (conv.weight * conv.scale).square().sum((0, 2, 3)).detach())
-    last = net.final_linear[0]
+    last: Any = net.final_linear[0]
     per_pixel = (last.weight * last.scale).square().sum(0).detach()
     add("encoder 4", per_pixel.view(-1, 16).sum(1))
     rgbs = [net.generator.to_rgb1, *net.generator.to_rgbs]
@@ -120,7 +121,8 @@ def _take(teacher: GPEN, student: GPEN, kept: Kept) -> None:
         _take_conv(old[at], new[at], outputs, inputs)
         new[at + 1].bias.copy_(old[at + 1].bias[outputs])
     pixels = (kept["encoder 4"][:, None] * 16 + torch.arange(16)).flatten()
-    _take_linear(teacher.final_linear[0], student.final_linear[0], slice(None), pixels)
+    ends: tuple[Any, Any] = teacher.final_linear[0], student.final_linear[0]
+    _take_linear(*ends, slice(None), pixels)
     student.generator.style.load_state_dict(teacher.generator.style.state_dict())
     student.generator.input.input.copy_(teacher.generator.input.input[:, kept["start"]])
 
@@ -135,8 +137,8 @@ def _take(teacher: GPEN, student: GPEN, kept: Kept) -> None:
         new.noise.weight.copy_(old.noise.weight)
         new.activate.bias.copy_(old.activate.bias[both(out, int(out.split()[1]))])
     resolutions = [4, *_resolutions(teacher)]
-    old_rgbs: list[ToRGB] = [teacher.generator.to_rgb1, *teacher.generator.to_rgbs]  # type: ignore[list-item]
-    new_rgbs: list[ToRGB] = [student.generator.to_rgb1, *student.generator.to_rgbs]  # type: ignore[list-item]
+    old_rgbs: list[Any] = [teacher.generator.to_rgb1, *teacher.generator.to_rgbs]
+    new_rgbs: list[Any] = [student.generator.to_rgb1, *student.generator.to_rgbs]
     for old_rgb, new_rgb, r in zip(old_rgbs, new_rgbs, resolutions, strict=True):
         _take_modulated(old_rgb.conv, new_rgb.conv, rgb, both(f"conv {r}", r))
         new_rgb.bias.copy_(old_rgb.bias)

@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader, Dataset
 from gpen_zoo.degrade import degradation, degrade
 from gpen_zoo.image_io import read
 from gpen_zoo.match import luma_of
-from gpen_zoo.types import U8
+from gpen_zoo.types import F32, U8
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
 GREY, SEPIA = 0.10, 0.05  # shares of the pictures that lose their colour, as old prints did
@@ -131,14 +131,14 @@ def recoloured(pixels: U8, random: np.random.Generator) -> U8:
     kind = random.random()
     gamma, saturation = random.uniform(0.75, 1.35), random.uniform(0.5, 1.3)
     gains = random.uniform(0.9, 1.1, 3)
-    x = (pixels.astype(np.float32) / 255) ** gamma * gains.astype(np.float32)
+    x: F32 = np.asarray((pixels.astype(np.float32) / 255) ** gamma * gains.astype(np.float32), np.float32)
     luma = luma_of(x)[..., None]
     if kind < GREY:
         x = np.repeat(luma, 3, axis=2)
     elif kind < GREY + SEPIA:
         x = luma * np.array([1.08, 0.97, 0.78], np.float32)
     else:
-        x = luma + (x - luma) * np.float32(saturation)
+        x = np.asarray(luma + (x - luma) * np.float32(saturation), np.float32)
     return np.clip(np.rint(x * 255), 0, 255).astype(np.uint8)
 
 

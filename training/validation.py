@@ -40,7 +40,7 @@ class Figures:
 
 
 def ssim(a: U8, b: U8) -> float:
-    return float(structural_similarity(a, b, channel_axis=2))
+    return float(structural_similarity(a, b, channel_axis=2))  # type: ignore[no-untyped-call, unused-ignore]
 
 
 def face_of(x: U8) -> U8:
