@@ -1073,8 +1073,8 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "ui.auto": ("按每张脸自动选择强度", "Strength by what suits each face"),
     "ui.auto_info": (
-        "侧脸、或原图比模型更清晰时会减弱；拖动上面的滑块即改为统一强度。",
-        "Less for profiles and for faces sharper than the model; moving the slider sets one strength for all.",
+        "侧脸、或原图本来就清晰时会减弱；拖动上面的滑块即改为统一强度。",
+        "Less for profiles and for faces that are sharp already; moving the slider sets one strength for all.",
     ),
     "ui.branch": ("分支", "Branch"),
     "ui.branch_info": ("自动：每张脸用能容纳它的最小分支。", "Automatic: the smallest branch that holds each face."),
