@@ -70,7 +70,7 @@ class BatchDesk:
     @property
     def weights(self) -> tuple[str, ...]:
         """Names of the weights that a batch may use."""
-        return tuple(branch.name for branch in self._desk.restorer.branches)
+        return self._desk.in_use
 
     def restore(
         self,

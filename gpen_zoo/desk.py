@@ -70,6 +70,11 @@ class Desk:
         """How many examples can be tried at once."""
         return len(self._samples)
 
+    @property
+    def in_use(self) -> tuple[str, ...]:
+        """Names of the weights that restore faces now."""
+        return tuple(branch.name for branch in self.restorer.branches)
+
     def use(self, restorer: Restorer, changed: str) -> None:
         """Restore with other weights from now on. changed: name of the weight whose file is another one now."""
         loaded = {branch.name: branch for branch in self.restorer.branches if branch.name != changed}

@@ -61,8 +61,7 @@ def add_api(desk: Desk, batches: BatchDesk, zoo: Zoo) -> None:
 
     def weights() -> dict[str, Any]:
         """Every known weight and how it stands on this server."""
-        used = [branch.name for branch in desk.restorer.branches]
-        return {"in_use": used, "weights": [line.as_dict() for line in zoo.listing()]}
+        return {"in_use": list(desk.in_use), "weights": [line.as_dict() for line in zoo.listing()]}
 
     call = [gr.File(visible=False, type="filepath"), gr.JSON(value={}, visible=False)]
     reply = [gr.File(label="restored", visible=False), gr.JSON(label="report", visible=False)]

@@ -106,7 +106,6 @@ def more_options(labels: Labels) -> dict[str, Any]:
 
 def installed(desk: Desk, lang: Lang, branch: str, background: str) -> list[Any]:
     """Updates of the widgets `branch` and `background` for what is installed now. A choice that is gone is undone."""
-    branches = [b.name for b in desk.restorer.branches]
     upscalers = desk.restorer.upscalers.names()
     there = [name for name, present in upscalers if present]
     absent = [name for name, present in upscalers if not present]
@@ -115,7 +114,7 @@ def installed(desk: Desk, lang: Lang, branch: str, background: str) -> list[Any]
         between, names = ("", "、") if lang == "zh" else (" ", ", ")
         info += between + say("ui.background_absent", lang, names=names.join(absent))
     return [
-        _update([(say(key, lang), value) for key, value in BRANCHES], branches, branch),
+        _update([(say(key, lang), value) for key, value in BRANCHES], list(desk.in_use), branch),
         _update([(say(key, lang), value) for key, value in BACKGROUNDS], there, background) | {"info": info},
     ]
 

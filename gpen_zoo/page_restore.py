@@ -177,7 +177,7 @@ def restore_tab(desk: Desk, labels: Labels, around: Surroundings, blocks: gr.Blo
         """Names of the weights that a press will use, as far as that is known."""
         if session is not None and session.branch == branch:
             return [face.branch for face in session.faces if face.branch]
-        return [branch] if branch else [one.name for one in desk.restorer.branches]
+        return [branch] if branch else desk.in_use
 
     def press_stop(request: gr.Request) -> None:
         desk.stop(key_of(request))

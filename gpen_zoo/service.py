@@ -108,7 +108,7 @@ class Service:
             in_flight=lambda: self.in_flight,
             ready=self.ready.is_set,
             healthy=lambda: not self.pulse.wedged,
-            branches=tuple(branch.name for branch in self.desk.restorer.branches),
+            branches=self.desk.in_use,
         )
         self.metrics = Metrics(state, __version__)
         self._readers = Readers(limits.requests)
@@ -207,8 +207,8 @@ def create(
             return refusal(note("T05"), 503)
         if not service.ready.is_set():
             return refusal(note("T07"), 503)
-        weights = [branch.name for branch in service.desk.restorer.branches]
-        return JSONResponse({"status": "ready", "weights": weights, "detector": service.desk.restorer.detector.name})
+        detector = service.desk.restorer.detector.name
+        return JSONResponse({"status": "ready", "weights": list(service.desk.in_use), "detector": detector})
 
     @app.api_route("/metrics", methods=["GET", "HEAD"])
     def metrics() -> Response:

@@ -57,7 +57,7 @@ class WeightsDesk:
 
     def in_use(self) -> tuple[str, ...]:
         """Names of the weights that restore faces now."""
-        return tuple(branch.name for branch in self._desk.restorer.branches)
+        return self._desk.in_use
 
     def wants_consent(self, entry: Entry) -> bool:
         """Whether its terms have to be accepted before its first use."""
