@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -142,7 +141,7 @@ class Readers:
         self._idle: list[IsolatedReader] = []
         self._room = threading.BoundedSemaphore(most)
 
-    @contextmanager
+    @contextlib.contextmanager
     def lent(self) -> Iterator[IsolatedReader]:
         """A reader of one's own, its child running. Raises ImageUnreadable (T02) when that does not start."""
         with self._room:
@@ -181,9 +180,8 @@ class Readers:
 
     def start(self) -> None:
         """Have one ready, so that the first photo does not wait for its start. Raises ImageUnreadable (T02)."""
-        reader = IsolatedReader()
-        reader.start()
-        self._idle.append(reader)
+        with self.lent():
+            pass
 
     def close(self) -> None:
         """End the children that rest."""

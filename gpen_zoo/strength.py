@@ -42,8 +42,7 @@ def default_strength(crop: RestoredCrop, yaw: float) -> tuple[float, Note | None
     `chat`, where it gains 0.6 to 3 dB; more for what is worn more. Noise of sigma 6 that was taken away is 0.75 of the
     detail (gain 0.8 dB), of sigma 12 twice the detail (5.4 dB).
     """
-    turned = min(max((abs(yaw) - FRONTAL) / (PROFILE - FRONTAL), 0.0), 1.0)
-    by_yaw = 1.0 - (1.0 - AT_PROFILE) * turned
+    by_yaw = 1.0 - (1.0 - AT_PROFILE) * _between(abs(yaw), FRONTAL, PROFILE)
     by_need = AT_SHARP + (1.0 - AT_SHARP) * need(fineness(crop.before, crop), fineness(crop.after, crop))
     strength = round(min(by_yaw, by_need), 2)
     if strength > 0.95:

@@ -90,15 +90,15 @@ def _decorated() -> tuple[Callable[..., Any], Callable[..., Any]]:
     return spaces.GPU(duration=seconds)(run), spaces.GPU(duration=upscaling_seconds)(upscale)
 
 
-def _borrowing_for(call: Callable[..., Any], wish: int, *given: Any) -> Any:
+def _answer(call: Callable[..., Any], wish: Callable[..., int], *given: Any) -> Any:
     """The answer of a decorated function. Raises GpenError for what it met, S30 for what the platform says instead
-    (quota, no card free). wish: the seconds asked for."""
+    (quota, no card free). wish: `given` → the seconds asked for."""
     try:
         answer = call(*given)
     except Exception as error:
         # `spaces` raises gradio's own Error with a sentence in it, and other kinds when its queue fails.
         reason = getattr(error, "message", None) or str(error) or type(error).__name__
-        raise GpenError("S30", reason=reason, seconds=wish) from error
+        raise GpenError("S30", reason=reason, seconds=wish(*given)) from error
     if isinstance(answer, Note):
         raise GpenError(answer.code, **answer.params)
     return answer
@@ -113,8 +113,8 @@ class BorrowedEngine:
         self._run = _decorated()[0]
 
     def restore(self, crops: U8, *, on_crop: Callable[[int, int], None] | None = None) -> tuple[Outcome, ...]:
-        """As `Engine.restore`, all crops in one call. Raises as `_borrowing_for` does."""
-        answer: tuple[Outcome, ...] = _borrowing_for(self._run, seconds(self._name, crops), self._name, crops)
+        """As `Engine.restore`, all crops in one call. Raises as `_answer` does."""
+        answer: tuple[Outcome, ...] = _answer(self._run, seconds, self._name, crops)
         if on_crop is not None:
             on_crop(len(crops), len(crops))
         return answer
@@ -142,9 +142,8 @@ class BorrowedUpscaler:
     def __call__(
         self, pixels: U8, scale: Scale, *, on_tile: OnTile | None = None, on_note: OnNote | None = None
     ) -> Made:
-        """As `Upscaler`, in one step and without an estimate. Raises as `_borrowing_for` does."""
-        wish = upscaling_seconds(self.name, pixels, scale)
-        made: Made = _borrowing_for(self._run, wish, self.name, pixels, scale)
+        """As `Upscaler`, in one step and without an estimate. Raises as `_answer` does."""
+        made: Made = _answer(self._run, upscaling_seconds, self.name, pixels, scale)
         if on_tile is not None:
             on_tile(1, 1)
         return made
