@@ -8,8 +8,8 @@ matrix (outputs, inputs·k·k).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from typing import Any, overload
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -50,13 +50,9 @@ class Muon(torch.optim.Optimizer):
     def __init__(self, parameters: Iterable[nn.Parameter], lr: float, momentum: float = 0.95) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum})
 
-    @overload
-    def step(self, closure: None = None) -> None: ...
-    @overload
-    def step(self, closure: Callable[[], float]) -> float: ...
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        assert closure is None
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """One step from the gradients that are there; a closure is not taken."""
         for group in self.param_groups:
             alike: dict[tuple[int, ...], list[tuple[Tensor, Tensor]]] = defaultdict(list)
             for parameter in group["params"]:
@@ -72,4 +68,3 @@ class Muon(torch.optim.Optimizer):
                 scale = ADAM_LIKE * max(m, n) ** 0.5
                 for (parameter, _), update in zip(members, updates, strict=True):
                     parameter.sub_(update.reshape(parameter.shape), alpha=group["lr"] * scale)
-        return None

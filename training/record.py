@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 
 from gpen_zoo.image_io import write
 from gpen_zoo.types import U8, Image
+from training.validation import Figures
 
-FIELDS = ("step", "seconds", "lr", "loss", "samples_per_s", "psnr", "face", "ssim", "detail")
+FIELDS = ("step", "seconds", "lr", "loss", "samples_per_s", *(f.name for f in fields(Figures)))
 
 
 def append(folder: Path, row: Mapping[str, float]) -> None:

@@ -26,7 +26,7 @@ class Settings:
 
     steps: int = 10_000
     batch: int = 4
-    optimiser: str = "muon"
+    optimiser: str = field(default="muon", metadata={"choices": OPTIMISERS})
     lr: float = 8e-3
     lr_end: float = 1e-5
     critic_lr: float = 5e-4
@@ -67,10 +67,9 @@ def add_arguments(to: argparse.ArgumentParser) -> None:
             flag = "--" + ("loss-" if f.name in losses.Weights.__dataclass_fields__ else "") + f.name.replace("_", "-")
             if f.default is False:
                 to.add_argument(flag, action="store_true")
-            elif f.name == "optimiser":
-                to.add_argument(flag, choices=OPTIMISERS, default=f.default, help=f"default {f.default}")
             else:
-                to.add_argument(flag, type=type(f.default), default=f.default, help=f"default {f.default}")
+                choices, told = f.metadata.get("choices"), f"default {f.default}"
+                to.add_argument(flag, type=type(f.default), choices=choices, default=f.default, help=told)
 
 
 def settings_from(args: argparse.Namespace) -> Settings:
